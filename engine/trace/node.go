@@ -1,0 +1,47 @@
+package trace
+
+// NodeStarted: the node's process (or its slot in a shared process) begins; its ports are not open yet.
+type NodeStarted struct {
+	Role string `json:"role"` // ensemble, kafka, pulsar, bookie, visualizer
+	ID   int    `json:"id"`   // the number in its name; a Kafka-mode broker's id
+	// Addresses by purpose: "zookeeper", "peer", "kafka", "pulsar", "http", "bookie".
+	Addresses map[string]string `json:"addresses"`
+}
+
+// NodeReady: every port of the node answers and it can do its work.
+type NodeReady struct{}
+
+// NodeStopped: the node is gone.
+type NodeStopped struct {
+	Reason string `json:"reason"` // killed (a crash: no flush, no goodbye), stopped (orderly), failed (its own error), lost (others no longer see it)
+	Detail string `json:"detail,omitempty"`
+}
+
+// NodePaused: network and disk are frozen, as by SIGSTOP.
+type NodePaused struct{}
+
+// NodeResumed ends NodePaused.
+type NodeResumed struct{}
+
+// LinkChanged: the rule of one direction between two nodes was set. All zero: the link is healthy again.
+type LinkChanged struct {
+	From           string `json:"from"`
+	To             string `json:"to"`
+	Cut            bool   `json:"cut"`
+	DelayMS        int64  `json:"delayMS"`
+	JitterMS       int64  `json:"jitterMS"`
+	BytesPerSecond int64  `json:"bytesPerSecond"`
+}
+
+// RecordsDropped: the node's trace buffer was full; Count records are missing between this one and the one before it.
+type RecordsDropped struct {
+	Count int64 `json:"count"`
+}
+
+func (NodeStarted) Kind() string    { return "node.started" }
+func (NodeReady) Kind() string      { return "node.ready" }
+func (NodeStopped) Kind() string    { return "node.stopped" }
+func (NodePaused) Kind() string     { return "node.paused" }
+func (NodeResumed) Kind() string    { return "node.resumed" }
+func (LinkChanged) Kind() string    { return "node.linkChanged" }
+func (RecordsDropped) Kind() string { return "trace.recordsDropped" }
