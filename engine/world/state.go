@@ -1,0 +1,304 @@
+package world
+
+// State is what a trace tells about the classroom at one instant. Every map and slice is present, empty when there is nothing; map
+// keys are strings, so that encoding/json writes them in sorted order and equal states have equal bytes.
+type State struct {
+	// Nodes by name ("kafka-1").
+	Nodes map[string]*Node `json:"nodes"`
+	// Links that are not healthy, by "from>to".
+	Links    map[string]*Link `json:"links"`
+	Ensemble Ensemble         `json:"ensemble"`
+	Kafka    Kafka            `json:"kafka"`
+	Pulsar   Pulsar           `json:"pulsar"`
+	// Dropped counts, by node, the records that did not fit its trace buffer: where it is not zero, the picture has a hole.
+	Dropped map[string]int64 `json:"dropped"`
+}
+
+// Node is one node of the classroom.
+type Node struct {
+	Role string `json:"role"` // ensemble, kafka, pulsar, bookie, visualizer
+	ID   int    `json:"id"`   // the number in its name; a Kafka-mode broker's id
+	// State is starting, running, paused, stopped (in order), killed (a crash), failed (its own error) or lost (not reachable).
+	State string `json:"state"`
+	// Detail is the error of a failed node.
+	Detail string `json:"detail"`
+	// Addresses by purpose: "zookeeper", "peer", "kafka", "pulsar", "http", "bookie".
+	Addresses map[string]string `json:"addresses"`
+}
+
+// Link is the rule of one direction between two nodes.
+type Link struct {
+	From           string `json:"from"`
+	To             string `json:"to"`
+	Cut            bool   `json:"cut"`
+	DelayMS        int64  `json:"delayMS"`
+	JitterMS       int64  `json:"jitterMS"`
+	BytesPerSecond int64  `json:"bytesPerSecond"` // 0: no limit
+}
+
+// Ensemble is the coordination service: who leads it and what it holds.
+type Ensemble struct {
+	// Leader is the node that leads Term, empty while there is none.
+	Leader  string                     `json:"leader"`
+	Term    uint64                     `json:"term"`
+	Servers map[string]*EnsembleServer `json:"servers"` // by node name
+	Applied Applied                    `json:"applied"`
+	Znodes  map[string]*Znode          `json:"znodes"` // by path
+	// Sessions by id, hexadecimal ("0x1000...").
+	Sessions map[string]*Session `json:"sessions"`
+}
+
+// EnsembleServer is one server of the ensemble as it sees itself.
+type EnsembleServer struct {
+	Role        string `json:"role"` // follower, candidate, leader; empty when it does not run
+	Term        uint64 `json:"term"`
+	Leader      string `json:"leader"` // node name, as this server believes; empty when it knows none
+	CommitIndex uint64 `json:"commitIndex"`
+	Zxid        int64  `json:"zxid"`
+	// VotedFor is the node that got this server's vote of VoteTerm.
+	VotedFor string `json:"votedFor"`
+	VoteTerm uint64 `json:"voteTerm"`
+}
+
+// Applied is the newest replicated change that the state has taken. All servers report all changes; the first that reports a zxid is
+// the one whose report counts for that zxid (a multi reports several changes under one).
+type Applied struct {
+	Zxid int64  `json:"zxid"`
+	By   string `json:"by"` // node name
+}
+
+// Znode is one node of the ensemble's tree.
+type Znode struct {
+	Mode    string `json:"mode"`    // persistent, ephemeral, container, ttl
+	Session string `json:"session"` // owner of an ephemeral, else empty
+	Data    string `json:"data"`    // first 512 bytes, as text
+	Bytes   int    `json:"bytes"`   // of the whole data
+	Version int32  `json:"version"`
+	Czxid   int64  `json:"czxid"` // the change that created it
+	Mzxid   int64  `json:"mzxid"` // the change that set its data last
+}
+
+// Session is one client of the ensemble.
+type Session struct {
+	TimeoutMS int64  `json:"timeoutMS"`
+	Client    string `json:"client"`  // node name where known, else "client"; empty until it is connected
+	Address   string `json:"address"` // of the client
+	Server    string `json:"server"`  // node that it is connected to; empty while it is not
+	// Watches: path to the sorted types of watch (data, exists, children, persistent, recursive) that this session has set there.
+	Watches map[string][]string `json:"watches"`
+}
+
+// Kafka is the Kafka-mode cluster.
+type Kafka struct {
+	Controller Controller `json:"controller"`
+	// Brokers by id ("1").
+	Brokers map[string]*KafkaBroker `json:"brokers"`
+	Topics  map[string]*KafkaTopic  `json:"topics"`
+	Groups  map[string]*KafkaGroup  `json:"groups"`
+}
+
+// Controller is the broker that holds /controller.
+type Controller struct {
+	Broker int32 `json:"broker"` // -1: none
+	Epoch  int32 `json:"epoch"`
+}
+
+// KafkaBroker is one broker.
+type KafkaBroker struct {
+	Node string `json:"node"`
+	// Registered tells whether its znode under /brokers/ids is there: it outlives a crash until the session expires.
+	Registered bool   `json:"registered"`
+	Epoch      int64  `json:"epoch"` // the znode's czxid
+	Host       string `json:"host"`
+	Port       int32  `json:"port"`
+}
+
+// KafkaTopic is a topic and its partitions.
+type KafkaTopic struct {
+	ID     string            `json:"id"`
+	Config map[string]string `json:"config"`
+	// Partitions by number ("0").
+	Partitions map[string]*KafkaPartition `json:"partitions"`
+}
+
+// KafkaPartition is one partition: what the controller decided, and the log of each replica.
+type KafkaPartition struct {
+	Leader         int32   `json:"leader"` // -1: none
+	LeaderEpoch    int32   `json:"leaderEpoch"`
+	ISR            []int32 `json:"isr"`
+	Replicas       []int32 `json:"replicas"` // preferred leader first
+	PartitionEpoch int32   `json:"partitionEpoch"`
+	// Logs by broker id.
+	Logs map[string]*KafkaLog `json:"logs"`
+	// Acknowledged: by the acks of the request ("-1", "1"), the last offset whose producer was told that it is stored; a missing key
+	// means none.
+	Acknowledged map[string]int64 `json:"acknowledged"`
+}
+
+// KafkaLog is one replica's log.
+type KafkaLog struct {
+	Role          string `json:"role"` // leader, follower, offline
+	LeaderEpoch   int32  `json:"leaderEpoch"`
+	LogStart      int64  `json:"logStart"`
+	LEO           int64  `json:"leo"`           // offset after the last record
+	HighWatermark int64  `json:"highWatermark"` // as this replica knows it
+	// FetchedLEO is this follower's log end as its leader knows it from the last fetch.
+	FetchedLEO int64 `json:"fetchedLEO"`
+	Bytes      int64 `json:"bytes"` // appended while this state was watching
+}
+
+// KafkaGroup is a consumer group at its coordinator.
+type KafkaGroup struct {
+	Coordinator int32  `json:"coordinator"` // broker id
+	State       string `json:"state"`       // Empty, PreparingRebalance, CompletingRebalance, Stable
+	Generation  int32  `json:"generation"`
+	Strategy    string `json:"strategy"`
+	Leader      string `json:"leader"` // member id
+	// Members by member id.
+	Members map[string]*KafkaGroupMember `json:"members"`
+	// Offsets committed, by "topic-partition".
+	Offsets map[string]int64 `json:"offsets"`
+}
+
+// KafkaGroupMember is one consumer of a group.
+type KafkaGroupMember struct {
+	InstanceID string `json:"instanceID"`
+	ClientID   string `json:"clientID"`
+	// Assigned lists "topic-partition" names, sorted.
+	Assigned []string `json:"assigned"`
+}
+
+// Pulsar is the Pulsar-mode cluster: brokers that hold no data, bookies that do.
+type Pulsar struct {
+	// Leader is the broker (node name) that leads the load management, empty while there is none.
+	Leader  string                   `json:"leader"`
+	Brokers map[string]*PulsarBroker `json:"brokers"` // by node name
+	// Bundles by "tenant/namespace/0x00000000_0x40000000".
+	Bundles map[string]*Bundle `json:"bundles"`
+	// Topics by full name ("persistent://public/default/orders").
+	Topics map[string]*PulsarTopic `json:"topics"`
+	// Ledgers by id ("12").
+	Ledgers map[string]*Ledger `json:"ledgers"`
+	// Bookies by BookKeeper's name for them, host:port.
+	Bookies map[string]*Bookie `json:"bookies"`
+}
+
+// PulsarBroker is one broker.
+type PulsarBroker struct {
+	// Registered tells whether its znode under /loadbalance/brokers is there.
+	Registered bool   `json:"registered"`
+	Broker     string `json:"broker"` // host:port of its HTTP service, as Pulsar names it
+	URL        string `json:"url"`    // pulsar://host:port
+}
+
+// Bundle is a range of a namespace's hash space and who owns it.
+type Bundle struct {
+	Namespace string `json:"namespace"`
+	Range     string `json:"range"` // 0x00000000_0x40000000
+	Owner     string `json:"owner"` // node name; empty: nobody, the next lookup will find one
+}
+
+// PulsarTopic is a topic.
+type PulsarTopic struct {
+	Owner     string `json:"owner"` // node that serves it; empty: nobody
+	Namespace string `json:"namespace"`
+	Bundle    string `json:"bundle"` // the hash range
+	Hash      uint32 `json:"hash"`
+	// Ledgers that hold its messages, oldest first.
+	Ledgers []int64 `json:"ledgers"`
+	// Producers attached: name to remote address.
+	Producers map[string]string `json:"producers"`
+	// LastPublished is the newest message that a producer has its receipt for; ledger -1: none yet.
+	LastPublished Position `json:"lastPublished"`
+	// Messages published while this state was watching.
+	Messages      int64                    `json:"messages"`
+	Subscriptions map[string]*Subscription `json:"subscriptions"`
+}
+
+// Position is a place in a managed ledger.
+type Position struct {
+	Ledger int64 `json:"ledger"`
+	Entry  int64 `json:"entry"`
+}
+
+// Subscription is a durable cursor on a topic with the consumers that share it.
+type Subscription struct {
+	Type string `json:"type"` // Exclusive, Shared, Failover, Key_Shared
+	// Active is the consumer that gets the messages of an Exclusive or Failover subscription.
+	Active string `json:"active"`
+	// Consumers by id, unique within the broker.
+	Consumers map[string]*Consumer `json:"consumers"`
+	// MarkDelete: everything up to and including it is acknowledged; ledger -1: nothing yet.
+	MarkDelete Position `json:"markDelete"`
+	Backlog    int64    `json:"backlog"` // entries not yet acknowledged
+}
+
+// Consumer is one consumer of a subscription.
+type Consumer struct {
+	Name   string `json:"name"`
+	Client string `json:"client"` // remote address
+	// LastDispatched is the newest entry sent to it; ledger -1: none yet.
+	LastDispatched Position `json:"lastDispatched"`
+	Messages       int64    `json:"messages"` // sent to it
+}
+
+// Ledger is an append-only sequence of entries striped over bookies.
+type Ledger struct {
+	State       string `json:"state"` // open, recovering, closed
+	WriteQuorum int    `json:"writeQuorum"`
+	AckQuorum   int    `json:"ackQuorum"`
+	// Ensembles in order of their first entry; the last one takes the adds.
+	Ensembles []LedgerEnsemble `json:"ensembles"`
+	Writer    string           `json:"writer"` // node that opened it
+	// LastAddConfirmed as its writer knows it; -1: nothing.
+	LastAddConfirmed int64 `json:"lastAddConfirmed"`
+	// LastEntry of a closed ledger, -1 when it is empty or not closed.
+	LastEntry int64 `json:"lastEntry"`
+	Length    int64 `json:"length"`    // bytes, of a closed ledger
+	Recovered bool  `json:"recovered"` // closed by recovery, not by its writer
+	// ManagedLedger that it is part of ("public/default/persistent/orders"), or empty; Cursor is set when it holds a cursor.
+	ManagedLedger string `json:"managedLedger"`
+	Cursor        string `json:"cursor"`
+	// FencedBy lists the bookies (host:port, sorted) that refuse adds to it.
+	FencedBy []string `json:"fencedBy"`
+	// Stored: by bookie (host:port), what it has in its journal.
+	Stored map[string]*Stored `json:"stored"`
+}
+
+// LedgerEnsemble is the bookies that take a ledger's entries from FirstEntry on.
+type LedgerEnsemble struct {
+	FirstEntry int64    `json:"firstEntry"`
+	Bookies    []string `json:"bookies"` // host:port, in striping order
+}
+
+// Stored is what one bookie has of a ledger, counted while this state was watching.
+type Stored struct {
+	LastEntry int64 `json:"lastEntry"`
+	Entries   int64 `json:"entries"`
+	Bytes     int64 `json:"bytes"`
+}
+
+// Bookie is one bookie.
+type Bookie struct {
+	Node string `json:"node"`
+	// Registered tells whether its znode under /ledgers/available is there.
+	Registered bool `json:"registered"`
+}
+
+// New returns the state before anything happened.
+func New() *State {
+	return &State{
+		Nodes:    map[string]*Node{},
+		Links:    map[string]*Link{},
+		Dropped:  map[string]int64{},
+		Ensemble: Ensemble{Servers: map[string]*EnsembleServer{}, Znodes: map[string]*Znode{}, Sessions: map[string]*Session{}},
+		Kafka: Kafka{
+			Controller: Controller{Broker: -1},
+			Brokers:    map[string]*KafkaBroker{}, Topics: map[string]*KafkaTopic{}, Groups: map[string]*KafkaGroup{},
+		},
+		Pulsar: Pulsar{
+			Brokers: map[string]*PulsarBroker{}, Bundles: map[string]*Bundle{}, Topics: map[string]*PulsarTopic{},
+			Ledgers: map[string]*Ledger{}, Bookies: map[string]*Bookie{},
+		},
+	}
+}
