@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"twinlog/engine/cluster"
+	"twinlog/engine/workload"
 )
 
 // Problem is the body of every answer that is not a success.
@@ -70,47 +71,8 @@ type Links struct {
 	Links []Link `json:"links"`
 }
 
-// WorkloadSpec asks for a demo workload: producers and consumers that are ordinary client programs. What is zero gets the value that
-// is said here. POST workloads answers 201 with the Workload.
-type WorkloadSpec struct {
-	Engine string `json:"engine"` // kafka, pulsar, both; both unless told
-	Topic  string `json:"topic"`  // "demo" unless told; in Pulsar-mode it is persistent://public/default/TOPIC
-	// Partitions of a topic that does not exist yet, 3 unless told. Pulsar-mode: 0 partitions means a topic without partitions.
-	Partitions        int    `json:"partitions"`
-	ReplicationFactor int    `json:"replicationFactor"` // of a Kafka-mode topic that does not exist yet; 3, or as many as there are brokers
-	MessagesPerSecond int    `json:"messagesPerSecond"` // 20 unless told; at most 20000
-	MessageBytes      int    `json:"messageBytes"`      // 100 unless told; at most 1 MiB
-	Keys              int    `json:"keys"`              // number of different keys; 0: messages have no key
-	Acks              string `json:"acks"`              // Kafka-mode: all, 1, 0; all unless told
-	Producers         int    `json:"producers"`         // 1 unless told; at most 16
-	Consumers         int    `json:"consumers"`         // 1 unless told; -1 for none; at most 16
-	Group             string `json:"group"`             // group id and subscription name; "demo" unless told
-	SubscriptionType  string `json:"subscriptionType"`  // Exclusive, Shared, Failover, Key_Shared; Shared unless told
-	MaxMessages       int64  `json:"maxMessages"`       // stop producing after so many; 0: go on
-}
-
-// Workload is a workload that runs.
-type Workload struct {
-	ID    string           `json:"id"`
-	Spec  WorkloadSpec     `json:"spec"` // with every default filled in
-	Sides []WorkloadCounts `json:"sides"`
-}
-
-// WorkloadCounts is what one engine's side of a workload has done so far.
-type WorkloadCounts struct {
-	Engine string `json:"engine"` // kafka, pulsar
-	// State is starting (the topic is being created, clients connect), running, finished (MaxMessages were produced), stopped or failed.
-	State        string `json:"state"`
-	Produced     int64  `json:"produced"` // handed to the client library
-	Acknowledged int64  `json:"acknowledged"`
-	Failed       int64  `json:"failed"` // given up by the client library, with an error
-	Consumed     int64  `json:"consumed"`
-	Duplicates   int64  `json:"duplicates"` // consumed more than once
-	Lag          int64  `json:"lag"`        // acknowledged but not consumed yet
-	LastError    string `json:"lastError"`
-}
-
-// Workloads is the answer to GET workloads.
+// Workloads is the answer to GET workloads. POST workloads takes a workload.Spec and answers 201 with the workload.Status; DELETE
+// workloads/{id} answers with its last one.
 type Workloads struct {
-	Workloads []Workload `json:"workloads"`
+	Workloads []workload.Status `json:"workloads"`
 }
