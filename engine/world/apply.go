@@ -1,0 +1,38 @@
+package world
+
+import "twinlog/engine/trace"
+
+// Apply folds one record into the state. A record about something that the state does not know (its topic is deleted, its session
+// over) changes nothing; so does an event that says nothing lasting, such as a message on its way.
+func (s *State) Apply(record trace.Record) {
+	switch event := record.Data.(type) {
+	case trace.RecordsDropped:
+		s.Dropped[record.Node] += event.Count
+	case trace.NodeStarted, trace.NodeReady, trace.NodeStopped, trace.NodePaused, trace.NodeResumed, trace.LinkChanged:
+		s.applyNode(record.Node, event)
+	case trace.EnsembleRoleChanged, trace.EnsembleVoteCast, trace.EnsembleCommitAdvanced,
+		trace.SessionConnected, trace.SessionDisconnected, trace.WatchSet, trace.WatchFired:
+		s.applyEnsembleServer(record.Node, event)
+	case trace.SessionCreated, trace.SessionEnded, trace.ZnodeCreated, trace.ZnodeChanged, trace.ZnodeDeleted:
+		s.applyReplicated(record.Node, event)
+	case trace.KafkaBrokerRegistered, trace.KafkaControllerElected, trace.KafkaControllerResigned,
+		trace.KafkaTopicCreated, trace.KafkaTopicDeleted, trace.KafkaPartitionStateChanged, trace.KafkaISRChanged:
+		s.applyKafkaCluster(record.Node, event)
+	case trace.KafkaReplicaRoleChanged, trace.KafkaAppended, trace.KafkaHighWatermarkAdvanced, trace.KafkaFollowerFetched,
+		trace.KafkaLogStartAdvanced, trace.KafkaTruncated, trace.KafkaAcknowledged:
+		s.applyKafkaReplica(record.Node, event)
+	case trace.KafkaGroupChanged, trace.KafkaOffsetCommitted:
+		s.applyKafkaGroup(record.Node, event)
+	case trace.PulsarBrokerRegistered, trace.PulsarLeaderElected, trace.PulsarBundleOwned, trace.PulsarBundleReleased:
+		s.applyPulsarCluster(record.Node, event)
+	case trace.PulsarTopicLoaded, trace.PulsarTopicUnloaded, trace.PulsarTopicDeleted, trace.PulsarProducerAttached,
+		trace.PulsarProducerDetached, trace.PulsarPublished:
+		s.applyPulsarTopic(record.Node, event)
+	case trace.PulsarConsumerAttached, trace.PulsarConsumerDetached, trace.PulsarActiveConsumerChanged, trace.PulsarDispatched,
+		trace.PulsarCursorMoved, trace.PulsarSubscriptionDeleted:
+		s.applySubscription(event)
+	case trace.BookieRegistered, trace.LedgerOpened, trace.LedgerEnsembleChanged, trace.LedgerFenced, trace.LedgerRecoveryStarted,
+		trace.LedgerClosed, trace.LedgerDeleted, trace.EntryStored, trace.LastAddConfirmedAdvanced:
+		s.applyBookKeeper(record.Node, event)
+	}
+}

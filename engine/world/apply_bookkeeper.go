@@ -1,0 +1,122 @@
+package world
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"twinlog/engine/trace"
+)
+
+// The states of a ledger.
+const (
+	ledgerOpen       = "open"
+	ledgerRecovering = "recovering"
+	ledgerClosed     = "closed"
+)
+
+func (s *State) applyBookKeeper(node string, event trace.Event) {
+	switch event := event.(type) {
+	case trace.BookieRegistered:
+		// A bookie that comes back under another address is another bookie to BookKeeper, and the old one is gone.
+		maps.DeleteFunc(s.Pulsar.Bookies, func(_ string, bookie *Bookie) bool { return bookie.Node == node })
+		s.Pulsar.Bookies[event.Bookie] = &Bookie{Node: node, Registered: true}
+	case trace.LedgerOpened:
+		s.ledgerOpened(node, event)
+	case trace.LedgerDeleted:
+		s.ledgerDeleted(event.Ledger)
+	case trace.LedgerEnsembleChanged:
+		if ledger := s.ledger(event.Ledger); ledger != nil {
+			ledger.ensembleChanged(event)
+		}
+	case trace.LedgerFenced:
+		if ledger := s.ledger(event.Ledger); ledger != nil {
+			bookie := s.bookieOf(node)
+			if at, found := slices.BinarySearch(ledger.FencedBy, bookie); !found {
+				ledger.FencedBy = slices.Insert(ledger.FencedBy, at, bookie)
+			}
+		}
+	case trace.LedgerRecoveryStarted:
+		if ledger := s.ledger(event.Ledger); ledger != nil && ledger.State == ledgerOpen {
+			ledger.State = ledgerRecovering
+		}
+	case trace.LedgerClosed:
+		if ledger := s.ledger(event.Ledger); ledger != nil {
+			ledger.State, ledger.LastEntry, ledger.LastAddConfirmed = ledgerClosed, event.LastEntry, event.LastEntry
+			ledger.Length, ledger.Recovered = event.Length, event.Recovered
+		}
+	case trace.LastAddConfirmedAdvanced:
+		if ledger := s.ledger(event.Ledger); ledger != nil && ledger.State != ledgerClosed {
+			ledger.LastAddConfirmed = max(ledger.LastAddConfirmed, event.LastAddConfirmed)
+		}
+	case trace.EntryStored:
+		if ledger := s.ledger(event.Ledger); ledger != nil {
+			ledger.entryStored(s.bookieOf(node), event)
+		}
+	}
+}
+
+func (s *State) ledger(id int64) *Ledger { return s.Pulsar.Ledgers[strconv.FormatInt(id, 10)] }
+
+// ledgerOpened: a ledger is opened once; its id is never used again, so that a second report says nothing new.
+func (s *State) ledgerOpened(node string, event trace.LedgerOpened) {
+	if s.ledger(event.Ledger) != nil {
+		return
+	}
+	s.Pulsar.Ledgers[strconv.FormatInt(event.Ledger, 10)] = &Ledger{
+		State: ledgerOpen, WriteQuorum: event.WriteQuorum, AckQuorum: event.AckQuorum, Writer: node,
+		Ensembles:        []LedgerEnsemble{{FirstEntry: 0, Bookies: present(event.Ensemble)}},
+		LastAddConfirmed: -1, LastEntry: -1, ManagedLedger: event.ManagedLedger, Cursor: event.Cursor,
+		FencedBy: []string{}, Stored: map[string]*Stored{},
+	}
+	if topic := s.topicOf(event.ManagedLedger); topic != nil && event.Cursor == "" && !slices.Contains(topic.Ledgers, event.Ledger) {
+		topic.Ledgers = append(topic.Ledgers, event.Ledger)
+	}
+}
+
+func (s *State) ledgerDeleted(id int64) {
+	ledger := s.ledger(id)
+	if ledger == nil {
+		return
+	}
+	delete(s.Pulsar.Ledgers, strconv.FormatInt(id, 10))
+	if topic := s.topicOf(ledger.ManagedLedger); topic != nil {
+		topic.Ledgers = slices.DeleteFunc(topic.Ledgers, func(one int64) bool { return one == id })
+	}
+}
+
+// ensembleChanged: a writer whose bookie died goes on with another ensemble from its next entry on; when that entry is the first of the
+// present ensemble, or when autorecovery copied an old fragment, an ensemble is replaced.
+func (ledger *Ledger) ensembleChanged(event trace.LedgerEnsembleChanged) {
+	changed := LedgerEnsemble{FirstEntry: event.FirstEntry, Bookies: present(event.Ensemble)}
+	at, found := slices.BinarySearchFunc(ledger.Ensembles, event.FirstEntry, func(one LedgerEnsemble, first int64) int {
+		return cmp.Compare(one.FirstEntry, first)
+	})
+	if found {
+		ledger.Ensembles[at] = changed
+		return
+	}
+	ledger.Ensembles = slices.Insert(ledger.Ensembles, at, changed)
+}
+
+func (ledger *Ledger) entryStored(bookie string, event trace.EntryStored) {
+	stored := ledger.Stored[bookie]
+	if stored == nil {
+		stored = &Stored{LastEntry: -1}
+		ledger.Stored[bookie] = stored
+	}
+	stored.LastEntry = max(stored.LastEntry, event.Entry)
+	stored.Entries += int64(event.Folded.Events())
+	stored.Bytes += event.Bytes
+}
+
+// bookieOf is BookKeeper's name of the bookie that runs on a node; the node's name until it has registered.
+func (s *State) bookieOf(node string) string {
+	for name, bookie := range s.Pulsar.Bookies {
+		if bookie.Node == node {
+			return name
+		}
+	}
+	return node
+}
