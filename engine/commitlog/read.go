@@ -1,0 +1,272 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+)
+
+// view is what a reader needs of one segment, taken under the log's mu and used without it.
+type view struct {
+	segment *segment
+	base    int64
+	size    int64
+	handle  *handle // retained
+	index   segmentIndex
+}
+
+func (v view) release() { v.handle.release() }
+
+// view opens the segment if need be. The caller releases the view.
+func (l *Log) view(s *segment) (view, error) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return view{}, ErrClosed
+	}
+	if s.handle != nil {
+		evicted := l.noteOpen(s)
+		v := view{segment: s, base: s.base, size: s.size, handle: s.handle.retain(), index: *s.index}
+		l.mu.Unlock()
+		evicted.release()
+		return v, nil
+	}
+	l.mu.Unlock()
+	return l.openSealed(s)
+}
+
+// noteOpen moves a sealed segment to the end of the least-recently-used list and returns the handle of the one that has to go. It is called with mu held.
+func (l *Log) noteOpen(s *segment) *handle {
+	if s == l.segments[len(l.segments)-1] {
+		return nil
+	}
+	for i, open := range l.openLRU {
+		if open == s {
+			l.openLRU = append(l.openLRU[:i], l.openLRU[i+1:]...)
+			break
+		}
+	}
+	l.openLRU = append(l.openLRU, s)
+	if len(l.openLRU) <= maxOpenSealed {
+		return nil
+	}
+	victim := l.openLRU[0]
+	l.openLRU = append(l.openLRU[:0], l.openLRU[1:]...)
+	evicted := victim.handle
+	victim.handle, victim.index = nil, nil
+	return evicted
+}
+
+// openSealed opens a sealed segment's file and loads its indexes, both outside the lock; of two readers that do so at once, one wins.
+func (l *Log) openSealed(s *segment) (view, error) {
+	file, err := l.disk.OpenFile(s.file(l.dir, logSuffix), os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return view{}, fmt.Errorf("segment %d was deleted: %w", s.base, ErrOutOfRange)
+	}
+	if err != nil {
+		return view{}, err
+	}
+	opened := newHandle(file)
+	index, err := l.sealedIndex(s, opened)
+	if err != nil {
+		opened.release()
+		return view{}, err
+	}
+	l.mu.Lock()
+	var evicted *handle
+	if !l.closed && slices.Contains(l.segments, s) && s.handle == nil {
+		s.handle, s.index = opened.retain(), index
+		evicted = l.noteOpen(s)
+	}
+	v := view{segment: s, base: s.base, size: s.size, handle: opened, index: *index}
+	l.mu.Unlock()
+	evicted.release()
+	return v, nil
+}
+
+func (l *Log) sealedIndex(s *segment, h *handle) (*segmentIndex, error) {
+	index, covered, _, err := loadIndexes(l.disk, l.dir, s)
+	if err == nil && covered == s.size {
+		return index, nil
+	}
+	index = &segmentIndex{}
+	err = scan(h.file, l.framing, 0, s.size, func(frame Frame, position int64, _ []byte) error {
+		index.add(frame, position, l.config.IndexInterval)
+		return nil
+	})
+	var bad *frameError
+	if errors.As(err, &bad) {
+		return nil, &CorruptError{File: s.file(l.dir, logSuffix), Position: bad.position, Err: bad.err}
+	}
+	return index, err
+}
+
+// Read returns whole frames from the one that holds offset (or the first after it, where offsets have a gap) up to maxBytes; one frame
+// is returned even if it is larger. It never crosses a segment, so a reader asks again at the section's end. The section is empty at
+// Next. ErrOutOfRange: offset < Start or offset > Next.
+func (l *Log) Read(offset int64, maxBytes int) (*Section, error) {
+	return l.ReadBelow(offset, -1, maxBytes)
+}
+
+// ReadBelow is Read for a reader that may see only frames that end below limit, such as a consumer below the high watermark. A negative
+// limit is none.
+func (l *Log) ReadBelow(offset, limit int64, maxBytes int) (*Section, error) {
+	l.mu.RLock()
+	start, next := l.start, l.next
+	at := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base > offset }) - 1
+	segments := l.segments
+	l.mu.RUnlock()
+	if offset < start || offset > next || at < 0 {
+		return nil, fmt.Errorf("read %s at offset %d: %w: the log has %d to %d", l.dir, offset, ErrOutOfRange, start, next)
+	}
+	if limit < 0 || limit > next {
+		limit = next
+	}
+	// More than one turn is needed only where offsets have a gap at a segment's end.
+	for ; at < len(segments) && offset < limit; at++ {
+		section, err := l.readSegment(segments[at], offset, limit, maxBytes)
+		if err != nil {
+			return nil, fmt.Errorf("read %s at offset %d: %w", l.dir, offset, err)
+		}
+		if section != nil {
+			return section, nil
+		}
+	}
+	return &Section{Base: offset}, nil
+}
+
+// readSegment returns nil when the segment has no frame that holds offset or a later one and ends below limit.
+func (l *Log) readSegment(s *segment, offset, limit int64, maxBytes int) (*Section, error) {
+	v, err := l.view(s)
+	if err != nil {
+		return nil, err
+	}
+	from, frame, err := v.find(l.framing, floor(v.index.offsets, offset), func(frame Frame, _ int64) bool { return frame.LastOffset >= offset })
+	if err != nil || from < 0 || frame.LastOffset >= limit {
+		v.release()
+		return nil, err
+	}
+	end, err := v.sectionEnd(l.framing, from, frame, limit, maxBytes)
+	if err != nil {
+		v.release()
+		return nil, err
+	}
+	return &Section{Base: frame.BaseOffset, handle: v.handle, position: from, size: end - from}, nil
+}
+
+// sectionEnd finds the end of the last whole frame that fits in maxBytes from the frame at from and ends below limit.
+func (v view) sectionEnd(framing Framing, from int64, first Frame, limit int64, maxBytes int) (int64, error) {
+	end := from + int64(first.Size)
+	wish := from + int64(max(maxBytes, first.Size))
+	from = end
+	if guess := min(floor(v.index.offsets, limit-1), floorPosition(v.index.offsets, wish)); guess > from {
+		from, end = guess, guess
+	}
+	_, _, err := v.find(framing, from, func(frame Frame, position int64) bool {
+		next := position + int64(frame.Size)
+		if frame.LastOffset >= limit || next > wish {
+			return true
+		}
+		end = next
+		return false
+	})
+	return end, err
+}
+
+const headerWindow = 8 << 10
+
+var windows = sync.Pool{New: func() any { return new([headerWindow]byte) }}
+
+// find walks frames by their headers from position until match, and returns the place of the frame that matched; -1 at the end.
+func (v view) find(framing Framing, position int64, match func(frame Frame, position int64) bool) (int64, Frame, error) {
+	window := windows.Get().(*[headerWindow]byte)
+	defer windows.Put(window)
+	header := framing.HeaderSize()
+	var bytes []byte
+	bytesAt := int64(0)
+	for position < v.size {
+		if at := position - bytesAt; bytes == nil || at+int64(header) > int64(len(bytes)) {
+			want := min(headerWindow, v.size-position)
+			n, err := v.handle.file.ReadAt(window[:want], position)
+			if int64(n) < want {
+				return -1, Frame{}, v.readError(position, err)
+			}
+			bytes, bytesAt = window[:n], position
+		}
+		at := position - bytesAt
+		if int64(len(bytes)) < at+int64(header) {
+			return -1, Frame{}, v.corrupt(position, errors.New("a header is cut off"))
+		}
+		frame, err := framing.Parse(bytes[at : at+int64(header)])
+		if err == nil && (frame.Size < header || position+int64(frame.Size) > v.size) {
+			err = fmt.Errorf("a frame of %d bytes", frame.Size)
+		}
+		if err != nil {
+			return -1, Frame{}, v.corrupt(position, err)
+		}
+		if match(frame, position) {
+			return position, frame, nil
+		}
+		position += int64(frame.Size)
+	}
+	return -1, Frame{}, nil
+}
+
+func (v view) corrupt(position int64, err error) error {
+	return &CorruptError{File: v.handle.file.Name(), Position: position, Err: err}
+}
+
+// readError turns a short read into ErrOutOfRange: the only way to it is a truncation that ran beside the reader.
+func (v view) readError(position int64, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return fmt.Errorf("segment %d was truncated below byte %d: %w", v.base, position, ErrOutOfRange)
+	}
+	return err
+}
+
+func (v view) offsetForTime(framing Framing, t time.Time, start int64) (int64, bool, error) {
+	wanted := t.UnixNano()
+	if v.index.maxTime < wanted {
+		return 0, false, nil
+	}
+	i := sort.Search(len(v.index.times), func(i int) bool { return v.index.times[i].key >= wanted })
+	from := int64(0)
+	if i > 0 {
+		from = floor(v.index.offsets, v.index.times[i-1].value)
+	}
+	position, frame, err := v.find(framing, from, func(frame Frame, _ int64) bool {
+		return frame.LastOffset >= start && !frame.Time.IsZero() && frame.Time.UnixNano() >= wanted
+	})
+	if err != nil || position < 0 {
+		return 0, false, err
+	}
+	return frame.BaseOffset, true, nil
+}
+
+// ReadAt returns the bytes at a place that Append told.
+func (l *Log) ReadAt(location Location) (*Section, error) {
+	l.mu.RLock()
+	at := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base >= location.Segment })
+	var found *segment
+	if at < len(l.segments) && l.segments[at].base == location.Segment {
+		found = l.segments[at]
+	}
+	l.mu.RUnlock()
+	if found == nil {
+		return nil, fmt.Errorf("read %s: %w: no segment %d", l.dir, ErrOutOfRange, location.Segment)
+	}
+	v, err := l.view(found)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", l.dir, err)
+	}
+	if location.Position < 0 || location.Size < 0 || location.Position > v.size-location.Size {
+		v.release()
+		return nil, fmt.Errorf("read %s: %w: bytes %d+%d of segment %d, which has %d", l.dir, ErrOutOfRange, location.Position, location.Size, v.base, v.size)
+	}
+	return &Section{Base: location.Segment, handle: v.handle, position: location.Position, size: location.Size}, nil
+}

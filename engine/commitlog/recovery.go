@@ -1,0 +1,299 @@
+package commitlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path"
+	"slices"
+
+	"twinlog/engine/disk"
+)
+
+// Recovery tells what Open had to repair.
+type Recovery struct {
+	// Scanned is how many bytes of segments had to be read because no index vouched for them.
+	Scanned int64
+	// CutBytes were removed from the end of CutFile, beginning at CutPosition, because CutReason. Zero for a clean log.
+	CutBytes    int64
+	CutFile     string
+	CutPosition int64
+	CutReason   string
+	// RebuiltIndexes counts segments whose index files were missing or damaged.
+	RebuiltIndexes int
+}
+
+// Open opens the log in a directory of d, or creates it. A torn tail (frames of the last segment that a crash left half-written) is
+// cut and reported by [Log.Recovery]. Damage before the tail cannot come from a crash: it is a *CorruptError.
+func Open(d disk.Disk, dir string, framing Framing, config Config) (*Log, error) {
+	l := &Log{disk: d, dir: dir, framing: framing, config: config.withDefaults()}
+	if err := l.open(); err != nil {
+		for _, s := range l.segments {
+			s.handle.release()
+		}
+		return nil, fmt.Errorf("open log %s: %w", dir, err)
+	}
+	return l, nil
+}
+
+func (l *Log) open() error {
+	if err := l.disk.MkdirAll(l.dir); err != nil {
+		return err
+	}
+	start, err := loadStart(l.disk, l.dir)
+	if err != nil {
+		return err
+	}
+	bases, err := l.listSegments()
+	if err != nil {
+		return err
+	}
+	if len(bases) == 0 {
+		created, err := createSegment(l.disk, l.dir, start)
+		if err != nil {
+			return err
+		}
+		bases, l.segments = []int64{start}, []*segment{created}
+	}
+	for i, base := range bases[len(l.segments):] {
+		last := i == len(bases)-1
+		s, err := l.openSegment(base, last)
+		if err != nil {
+			return err
+		}
+		l.segments = append(l.segments, s)
+	}
+	l.start = max(start, l.segments[0].base)
+	l.next = max(l.segments[len(l.segments)-1].next, l.start)
+	l.synced = l.next
+	return nil
+}
+
+func (l *Log) listSegments() ([]int64, error) {
+	entries, err := l.disk.ReadDir(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	var bases []int64
+	for _, entry := range entries {
+		if base, ok := baseOf(entry.Name()); ok {
+			bases = append(bases, base)
+		}
+	}
+	slices.Sort(bases)
+	return bases, nil
+}
+
+// openSegment learns a segment's size and next offset: from its index files where they cover all of it, by reading it otherwise.
+func (l *Log) openSegment(base int64, last bool) (*segment, error) {
+	s := &segment{base: base, next: base}
+	file, err := l.disk.OpenFile(s.file(l.dir, logSuffix), os.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	s.handle = newHandle(file)
+	size, err := file.Size()
+	if err == nil {
+		err = l.loadOrScan(s, size, last)
+	}
+	if err != nil {
+		s.handle.release()
+		return nil, err
+	}
+	if !last {
+		s.handle.release()
+		s.handle, s.index = nil, nil
+		return s, nil
+	}
+	// From here on the index files lag behind the segment; a crash before the next clean close must not find them.
+	if err := s.removeIndexes(l.disk, l.dir); err != nil {
+		s.handle.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (l *Log) loadOrScan(s *segment, size int64, last bool) error {
+	index, covered, next, err := loadIndexes(l.disk, l.dir, s)
+	if err == nil && covered == size {
+		s.index, s.size, s.next = index, size, next
+		return nil
+	}
+	if size > 0 {
+		l.recovery.RebuiltIndexes++
+	}
+	s.index = &segmentIndex{}
+	scanErr := scan(s.handle.file, l.framing, 0, size, func(frame Frame, position int64, _ []byte) error {
+		if frame.BaseOffset < s.next {
+			return fmt.Errorf("frame %d-%d follows offset %d", frame.BaseOffset, frame.LastOffset, s.next)
+		}
+		s.index.add(frame, position, l.config.IndexInterval)
+		s.size, s.next = position+int64(frame.Size), frame.LastOffset+1
+		return nil
+	})
+	l.recovery.Scanned += size
+	if scanErr == nil {
+		if !last {
+			return s.saveIndexes(l.disk, l.dir)
+		}
+		// What a killed process left in the operating system's cache reads back, yet may not be on the disk. Synced must not lie.
+		return s.handle.file.Sync()
+	}
+	var bad *frameError
+	if !errors.As(scanErr, &bad) {
+		return scanErr
+	}
+	if !last {
+		return &CorruptError{File: s.file(l.dir, logSuffix), Position: bad.position, Err: bad.err}
+	}
+	return l.cutTail(s, size, bad)
+}
+
+func (l *Log) cutTail(s *segment, size int64, bad *frameError) error {
+	l.recovery.CutFile, l.recovery.CutPosition = s.file(l.dir, logSuffix), bad.position
+	l.recovery.CutBytes, l.recovery.CutReason = size-bad.position, bad.err.Error()
+	if err := s.handle.file.Truncate(bad.position); err != nil {
+		return err
+	}
+	return s.handle.file.Sync()
+}
+
+// loadIndexes reads both index files of a segment.
+func loadIndexes(d disk.Disk, dir string, s *segment) (index *segmentIndex, covered, next int64, err error) {
+	offsets, err := readIndex(d, s.file(dir, indexSuffix), offsetIndexKind)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	times, err := readIndex(d, s.file(dir, timeIndexSuffix), timeIndexKind)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if times.covered != offsets.covered || len(times.entries) == 0 {
+		return nil, 0, 0, fmt.Errorf("segment %d: %w: the two indexes differ", s.base, errBadIndex)
+	}
+	// The time index closes with the segment's largest time.
+	last := len(times.entries) - 1
+	index = &segmentIndex{offsets: offsets.entries, times: times.entries[:last:last], maxTime: times.entries[last].key}
+	return index, offsets.covered, offsets.next, nil
+}
+
+// frameError says that the bytes at position are no whole, undamaged frame.
+type frameError struct {
+	position int64
+	err      error
+}
+
+func (e *frameError) Error() string { return fmt.Sprintf("byte %d: %v", e.position, e.err) }
+func (e *frameError) Unwrap() error { return e.err }
+
+const scanBuffer = 1 << 20
+
+// scan reads the frames of file[from:size], verifies each and gives it to visit. It stops at the first that is not whole and
+// undamaged, or that visit refuses, with a *frameError; an I/O error is returned as it is.
+func scan(file io.ReaderAt, framing Framing, from, size int64, visit func(frame Frame, position int64, bytes []byte) error) error {
+	buffer := make([]byte, 0, min(scanBuffer, size-from))
+	for position := from; position < size; {
+		bytes, err := fill(file, buffer, position, size)
+		if err != nil {
+			return err
+		}
+		buffer = bytes
+		consumed := 0
+		for consumed < len(buffer) {
+			rest := buffer[consumed:]
+			at := position + int64(consumed)
+			frame, err := parse(framing, rest)
+			if err != nil {
+				if need := wanted(framing, rest); consumed > 0 && at+int64(need) <= size && need > len(rest) {
+					break // it may be whole beyond the buffer
+				} else if need > len(rest) && at+int64(need) <= size {
+					buffer = make([]byte, 0, need)
+					break
+				}
+				return &frameError{at, err}
+			}
+			if err := framing.Verify(rest[:frame.Size]); err != nil {
+				return &frameError{at, err}
+			}
+			if err := visit(frame, at, rest[:frame.Size]); err != nil {
+				return &frameError{at, err}
+			}
+			consumed += frame.Size
+		}
+		position += int64(consumed)
+	}
+	return nil
+}
+
+// wanted tells how many bytes the frame at the beginning of bytes needs, as far as can be known.
+func wanted(framing Framing, bytes []byte) int {
+	if len(bytes) < framing.HeaderSize() {
+		return framing.HeaderSize()
+	}
+	frame, err := framing.Parse(bytes[:framing.HeaderSize()])
+	if err != nil || frame.Size > framing.MaxSize() {
+		return 0
+	}
+	return frame.Size
+}
+
+func fill(file io.ReaderAt, buffer []byte, position, size int64) ([]byte, error) {
+	buffer = buffer[:min(int64(cap(buffer)), size-position)]
+	n, err := file.ReadAt(buffer, position)
+	if n < len(buffer) {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return buffer, nil
+}
+
+// The start file keeps Start over restarts: | start i64 | crc32c u32 |, replaced as a whole.
+const startFile = "start"
+
+func loadStart(d disk.Disk, dir string) (int64, error) {
+	file, err := d.OpenFile(path.Join(dir, startFile), os.O_RDONLY)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	bytes := make([]byte, 12)
+	if _, err := file.ReadAt(bytes, 0); err != nil {
+		return 0, &CorruptError{File: file.Name(), Err: err}
+	}
+	if crc32.Checksum(bytes[:8], castagnoli) != binary.BigEndian.Uint32(bytes[8:]) {
+		return 0, &CorruptError{File: file.Name(), Err: errors.New("checksum")}
+	}
+	return int64(binary.BigEndian.Uint64(bytes)), nil
+}
+
+func saveStart(d disk.Disk, dir string, start int64) error {
+	name := path.Join(dir, startFile)
+	bytes := binary.BigEndian.AppendUint64(nil, uint64(start))
+	bytes = binary.BigEndian.AppendUint32(bytes, crc32.Checksum(bytes, castagnoli))
+	file, err := d.OpenFile(name+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(bytes, 0)
+	if err == nil {
+		err = file.Sync()
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.Rename(name+".new", name); err != nil {
+		return err
+	}
+	return d.SyncDir(dir)
+}

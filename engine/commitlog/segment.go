@@ -1,0 +1,97 @@
+package commitlog
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"twinlog/engine/disk"
+)
+
+const (
+	logSuffix       = ".log"
+	indexSuffix     = ".index"
+	timeIndexSuffix = ".timeindex"
+)
+
+// segment is one file of a log and its two sparse indexes. Its fields are guarded by the log's mu, except base, which never changes.
+type segment struct {
+	base   int64
+	next   int64 // one past the last offset in it; base when it is empty
+	size   int64 // bytes that readers may see
+	handle *handle
+	index  *segmentIndex // nil while a sealed segment is not open
+}
+
+func (s *segment) file(dir, suffix string) string {
+	return path.Join(dir, fmt.Sprintf("%020d%s", s.base, suffix))
+}
+
+// baseOf returns the base offset that a segment file's name tells.
+func baseOf(name string) (int64, bool) {
+	digits, isLog := strings.CutSuffix(name, logSuffix)
+	if !isLog || len(digits) != 20 {
+		return 0, false
+	}
+	base, err := strconv.ParseInt(digits, 10, 64)
+	return base, err == nil && base >= 0
+}
+
+func createSegment(d disk.Disk, dir string, base int64) (*segment, error) {
+	s := &segment{base: base, next: base, index: &segmentIndex{}}
+	file, err := d.OpenFile(s.file(dir, logSuffix), os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return nil, fmt.Errorf("create segment %d: %w", base, err)
+	}
+	if err := d.SyncDir(dir); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("create segment %d: %w", base, err)
+	}
+	s.handle = newHandle(file)
+	return s, nil
+}
+
+// handle is an open file that closes when the last holder lets go, so that a segment can be deleted or evicted under a reader.
+type handle struct {
+	file disk.File
+	refs atomic.Int32
+}
+
+func newHandle(file disk.File) *handle {
+	h := &handle{file: file}
+	h.refs.Store(1)
+	return h
+}
+
+// retain is called while the log's mu is held, which keeps the log's own reference alive.
+func (h *handle) retain() *handle {
+	h.refs.Add(1)
+	return h
+}
+
+func (h *handle) release() {
+	if h != nil && h.refs.Add(-1) == 0 {
+		h.file.Close()
+	}
+}
+
+// parse reads the frame at the beginning of bytes and checks that all of it is there.
+func parse(framing Framing, bytes []byte) (Frame, error) {
+	if len(bytes) < framing.HeaderSize() {
+		return Frame{}, fmt.Errorf("%d bytes are left of a frame's header of %d", len(bytes), framing.HeaderSize())
+	}
+	frame, err := framing.Parse(bytes[:framing.HeaderSize()])
+	if err != nil {
+		return Frame{}, err
+	}
+	if frame.Size < framing.HeaderSize() || frame.Size > framing.MaxSize() {
+		return Frame{}, fmt.Errorf("a frame of %d bytes is not between %d and %d", frame.Size, framing.HeaderSize(), framing.MaxSize())
+	}
+	if frame.Size > len(bytes) {
+		return Frame{}, fmt.Errorf("%d bytes are left of a frame of %d", len(bytes), frame.Size)
+	}
+	return frame, nil
+}

@@ -1,0 +1,264 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// TruncateTo drops every frame that holds an offset at or after next, durably. Afterwards Next is next, or lower where a frame that
+// holds both sides of next had to go, or offsets had a gap. ErrOutOfRange: next < Start; use ResetTo.
+func (l *Log) TruncateTo(next int64) error {
+	l.mu.RLock()
+	start, end, err := l.start, l.next, l.usable()
+	l.mu.RUnlock()
+	switch {
+	case err != nil:
+		return fmt.Errorf("truncate %s to %d: %w", l.dir, next, err)
+	case next < start:
+		return fmt.Errorf("truncate %s to %d: %w: the log starts at %d", l.dir, next, ErrOutOfRange, start)
+	case next >= end:
+		return nil
+	}
+	if err := l.truncate(next); err != nil {
+		l.fail(err)
+		return fmt.Errorf("truncate %s to %d: %w", l.dir, next, err)
+	}
+	return nil
+}
+
+// truncate goes from the newest segment to the oldest, so that a crash between two steps leaves a log without a hole.
+func (l *Log) truncate(next int64) error {
+	for {
+		l.mu.RLock()
+		count := len(l.segments)
+		last := l.segments[count-1]
+		l.mu.RUnlock()
+		if last.base < next || count == 1 {
+			return l.truncateLast(next)
+		}
+		if err := l.dropLast(); err != nil {
+			return err
+		}
+	}
+}
+
+// dropLast removes the newest segment; the one before it becomes the active one.
+func (l *Log) dropLast() error {
+	l.mu.RLock()
+	last, previous := l.segments[len(l.segments)-1], l.segments[len(l.segments)-2]
+	l.mu.RUnlock()
+	v, err := l.view(previous) // an active segment is always open, for writing
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	writable, err := l.disk.OpenFile(previous.file(l.dir, logSuffix), os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	if err := l.removeSegmentFiles(last); err != nil {
+		writable.Close()
+		return err
+	}
+	// Its indexes are about to lag behind it.
+	if err := previous.removeIndexes(l.disk, l.dir); err != nil {
+		writable.Close()
+		return err
+	}
+	l.mu.Lock()
+	l.segments = append([]*segment(nil), l.segments[:len(l.segments)-1]...)
+	l.forget(previous)
+	old := previous.handle
+	index := v.index
+	previous.handle, previous.index = newHandle(writable), &index
+	l.next = max(previous.next, l.start)
+	l.synced = min(l.synced, l.next)
+	l.mu.Unlock()
+	old.release()
+	last.handle.release()
+	return nil
+}
+
+// forget takes a segment off the list of open sealed segments. It is called with mu held.
+func (l *Log) forget(s *segment) {
+	for i, open := range l.openLRU {
+		if open == s {
+			l.openLRU = append(l.openLRU[:i], l.openLRU[i+1:]...)
+			return
+		}
+	}
+}
+
+func (l *Log) truncateLast(next int64) error {
+	l.mu.RLock()
+	active := l.segments[len(l.segments)-1]
+	l.mu.RUnlock()
+	v, err := l.view(active)
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	end, _, err := v.find(l.framing, floor(v.index.offsets, next), func(frame Frame, _ int64) bool { return frame.LastOffset >= next })
+	if err != nil || end < 0 {
+		return err
+	}
+	last := active.base
+	if end > 0 {
+		// The frame before the cut tells where the log ends now.
+		_, _, err := v.find(l.framing, floorPosition(v.index.offsets, end-1), func(frame Frame, position int64) bool {
+			if position < end {
+				last = frame.LastOffset + 1
+			}
+			return position >= end
+		})
+		if err != nil {
+			return err
+		}
+	}
+	index := rebuiltIndex(v.index, end)
+	l.mu.Lock()
+	active.size, active.next, active.index = end, last, &index
+	l.next = max(last, l.start)
+	l.synced = min(l.synced, l.next)
+	l.mu.Unlock()
+	if err := active.handle.file.Truncate(end); err != nil {
+		return err
+	}
+	return active.handle.file.Sync()
+}
+
+// rebuiltIndex keeps the entries of frames that begin before size. Slices are copied: readers may still hold the old ones.
+func rebuiltIndex(index segmentIndex, size int64) segmentIndex {
+	var kept segmentIndex
+	for _, entry := range index.offsets {
+		if entry.value < size {
+			kept.offsets = append(kept.offsets, entry)
+		}
+	}
+	if len(kept.offsets) == 0 {
+		return kept
+	}
+	lastKey := kept.offsets[len(kept.offsets)-1].key
+	for _, entry := range index.times {
+		if entry.value <= lastKey {
+			kept.times = append(kept.times, entry)
+		}
+	}
+	// An upper bound is enough: a search that it misleads finds nothing and goes on.
+	kept.maxTime = index.maxTime
+	return kept
+}
+
+// ResetTo drops everything and goes on at next, as a follower does whose leader no longer has what it needs.
+func (l *Log) ResetTo(next int64) error {
+	l.mu.RLock()
+	start, end, err := l.start, l.next, l.usable()
+	l.mu.RUnlock()
+	if err != nil {
+		return fmt.Errorf("reset %s to %d: %w", l.dir, next, err)
+	}
+	if start == next && end == next {
+		return nil
+	}
+	if err := l.reset(next); err != nil {
+		l.fail(err)
+		return fmt.Errorf("reset %s to %d: %w", l.dir, next, err)
+	}
+	return nil
+}
+
+func (l *Log) reset(next int64) error {
+	l.mu.RLock()
+	start := l.start
+	l.mu.RUnlock()
+	if err := l.truncate(start); err != nil { // newest first: at no point is there a hole
+		return err
+	}
+	if err := saveStart(l.disk, l.dir, next); err != nil {
+		return err
+	}
+	l.mu.RLock()
+	old := l.segments
+	l.mu.RUnlock()
+	kept := len(old) == 1 && old[0].base == next
+	if kept {
+		// The file may hold frames below the old start; they go too.
+		if err := l.truncateLast(next); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		l.start, l.next, l.synced = next, next, next
+		l.mu.Unlock()
+		return nil
+	}
+	for _, s := range old {
+		if err := l.removeSegmentFiles(s); err != nil {
+			return err
+		}
+	}
+	created, err := createSegment(l.disk, l.dir, next)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.segments = []*segment{created}
+	l.openLRU = nil
+	l.start, l.next, l.synced = next, next, next
+	l.mu.Unlock()
+	for _, s := range old {
+		s.handle.release()
+	}
+	return nil
+}
+
+// DeleteBefore advances Start, durably, and removes the segments that are wholly below it. A start beyond Next is ErrOutOfRange, one
+// at or below Start is nothing to do.
+func (l *Log) DeleteBefore(start int64) error {
+	l.mu.RLock()
+	current, next, err := l.start, l.next, l.usable()
+	l.mu.RUnlock()
+	switch {
+	case err != nil:
+	case start > next:
+		err = fmt.Errorf("%w: the log ends at %d", ErrOutOfRange, next)
+	case start <= current:
+		return nil
+	default:
+		err = saveStart(l.disk, l.dir, start)
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s before %d: %w", l.dir, start, err)
+	}
+	l.mu.Lock()
+	l.start = start
+	l.mu.Unlock()
+	for {
+		l.mu.Lock()
+		if len(l.segments) < 2 || l.segments[1].base > start {
+			l.mu.Unlock()
+			return nil
+		}
+		oldest := l.segments[0]
+		l.segments = append([]*segment(nil), l.segments[1:]...)
+		l.forget(oldest)
+		held := oldest.handle
+		oldest.handle = nil
+		l.mu.Unlock()
+		held.release()
+		if err := l.removeSegmentFiles(oldest); err != nil {
+			return fmt.Errorf("delete %s before %d: %w", l.dir, start, err)
+		}
+	}
+}
+
+// removeSegmentFiles removes the log file first: index files without it mean nothing to Open.
+func (l *Log) removeSegmentFiles(s *segment) error {
+	if err := l.disk.Remove(s.file(l.dir, logSuffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := s.removeIndexes(l.disk, l.dir); err != nil {
+		return err
+	}
+	return l.disk.SyncDir(l.dir)
+}
