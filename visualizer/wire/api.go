@@ -45,8 +45,8 @@ type Nodes struct {
 // ClusterState is the answer to GET cluster: the state after record N, which /api/v1/events?after=N continues.
 type ClusterState struct {
 	N uint64 `json:"n"`
-	// State is a world.State.
-	State json.RawMessage `json:"state"`
+	// State is a world.State, as JSON.
+	State json.RawMessage `json:"state" ts:"WorldState"`
 }
 
 // Events is the answer to GET events?after=N&limit=: the records that follow N, at most limit of them (1000 unless told, at most

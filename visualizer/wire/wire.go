@@ -39,11 +39,11 @@ const (
 
 // Snapshot is the first frame of a stream, and again whenever the client was too slow.
 type Snapshot struct {
-	Type string    `json:"type"` // snapshot
-	N    uint64    `json:"n"`    // the last record that State holds; 0: none
-	At   time.Time `json:"at"`   // of that record
-	// State is a world.State.
-	State  json.RawMessage `json:"state"`
+	Type string    `json:"type" ts:"\"snapshot\""`
+	N    uint64    `json:"n"`  // the last record that State holds; 0: none
+	At   time.Time `json:"at"` // of that record
+	// State is a world.State, as JSON.
+	State  json.RawMessage `json:"state" ts:"WorldState"`
 	Window Window          `json:"window"`
 	// Resynchronised counts how often this stream had to be given a new snapshot because the client was too slow.
 	Resynchronised int `json:"resynchronised"`
@@ -51,6 +51,6 @@ type Snapshot struct {
 
 // Records is each later frame.
 type Records struct {
-	Type    string   `json:"type"` // records
+	Type    string   `json:"type" ts:"\"records\""`
 	Records []Record `json:"records"`
 }

@@ -1,0 +1,88 @@
+package typescript_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"twinlog/visualizer/typescript"
+)
+
+const root = "../.."
+
+func TestGeneratedTypesAreFresh(t *testing.T) {
+	want, err := typescript.Generate(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, typescript.Output))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is stale: the Go structs have changed since. Run `go generate ./visualizer/typescript`.", typescript.Output)
+	}
+}
+
+// TestShapes writes a small trace and world and looks at what comes out.
+func TestShapes(t *testing.T) {
+	const tracePackage = `package trace
+// Partition names one.
+type Partition struct {
+	Topic string ` + "`json:\"topic\"`" + `
+}
+type Folded int
+// Appended says that a log grew.
+type Appended struct {
+	Partition
+	ISR    []int32           ` + "`json:\"isr\"`" + ` // in sync
+	Config map[string]string ` + "`json:\"config,omitempty\"`" + `
+	Folded Folded            ` + "`json:\"folded,omitempty\"`" + `
+	hidden int
+}
+func (Appended) Kind() string { return "kafka.appended" }
+`
+	got, err := typescript.Generate(packages(tracePackage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"/** Partition names one. */\nexport interface Partition {\n  topic: string;\n}\n",
+		"export interface Appended extends Partition {\n  /** in sync */\n  isr: number[] | null;\n" +
+			"  config?: Record<string, string>;\n  folded?: number;\n}\n",
+		"  \"kafka.appended\": Appended;\n",
+		"export const kinds: readonly Kind[] = [\n  \"kafka.appended\",\n];\n",
+	} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("missing:\n%s\nin:\n%s", want, got)
+		}
+	}
+}
+
+func TestTypesWithoutTypeScriptAreRefused(t *testing.T) {
+	for name, field := range map[string]string{
+		"channel": "C chan int `json:\"c\"`",
+		"no tag":  "C int",
+		"foreign": "C big.Int `json:\"c\"`",
+	} {
+		if _, err := typescript.Generate(packages("package trace\ntype E struct {\n" + field + "\n}\n")); err == nil {
+			t.Errorf("%s: no error", name)
+		} else if !strings.Contains(err.Error(), "trace.E.C") {
+			t.Errorf("%s: the error does not name the field: %v", name, err)
+		}
+	}
+}
+
+func packages(trace string) fstest.MapFS {
+	empty := func(name string) *fstest.MapFile { return &fstest.MapFile{Data: []byte("package " + name + "\n")} }
+	return fstest.MapFS{
+		"engine/trace/a.go":    &fstest.MapFile{Data: []byte(trace)},
+		"engine/world/a.go":    empty("world"),
+		"engine/cluster/a.go":  empty("cluster"),
+		"engine/workload/a.go": empty("workload"),
+		"visualizer/wire/a.go": empty("wire"),
+	}
+}
