@@ -69,6 +69,7 @@ func (s *State) forgetEnsembleServer(node string) {
 		return
 	}
 	server.Role, server.Leader = "", ""
+	server.Reported = Change{} // it will report again what it applies again
 	if s.Ensemble.Leader == node {
 		s.Ensemble.Leader = ""
 	}
@@ -138,15 +139,23 @@ func (s *State) applyReplicated(node string, event trace.Event) {
 	}
 }
 
-// firstReport tells whether a change is to be taken: it is newer than all taken so far, or one more part of the newest (a multi, a
-// session's end) from the server that reported that one first.
+// firstReport notes that a server reported a change and tells whether it is the first server to report it.
 func (s *State) firstReport(zxid int64, node string) bool {
-	applied := &s.Ensemble.Applied
-	if zxid > applied.Zxid {
-		*applied = Applied{Zxid: zxid, By: node}
-		return true
+	reported := &s.ensembleServer(node).Reported
+	if zxid == reported.Zxid {
+		reported.Parts++
+	} else {
+		*reported = Change{Zxid: zxid, Parts: 1}
 	}
-	return zxid == applied.Zxid && applied.By == node
+	if !reported.after(s.Ensemble.Applied) {
+		return false
+	}
+	s.Ensemble.Applied = *reported
+	return true
+}
+
+func (c Change) after(other Change) bool {
+	return c.Zxid > other.Zxid || c.Zxid == other.Zxid && c.Parts > other.Parts
 }
 
 func (s *State) sessionEnded(event trace.SessionEnded) {

@@ -8,7 +8,7 @@
 // Three rules make that work although records come from many nodes:
 //
 //   - What several nodes report is taken once. The ensemble's servers all report each change as they apply it; the first report of a
-//     zxid counts (see [Applied]).
+//     change counts (see [Change]).
 //   - A later epoch wins over a later arrival. A partition's state carries leader and partition epochs, a controller its epoch; a
 //     record of an older epoch changes nothing.
 //   - A node speaks for itself only. What a dead node held in memory (roles, connections, topics served) ends with it; what it left

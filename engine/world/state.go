@@ -42,8 +42,10 @@ type Ensemble struct {
 	Leader  string                     `json:"leader"`
 	Term    uint64                     `json:"term"`
 	Servers map[string]*EnsembleServer `json:"servers"` // by node name
-	Applied Applied                    `json:"applied"`
-	Znodes  map[string]*Znode          `json:"znodes"` // by path
+	// Applied is the newest replicated change that the state has taken: the first server to report a change is believed, the
+	// others are not taken again.
+	Applied Change            `json:"applied"`
+	Znodes  map[string]*Znode `json:"znodes"` // by path
 	// Sessions by id, hexadecimal ("0x1000...").
 	Sessions map[string]*Session `json:"sessions"`
 }
@@ -58,13 +60,15 @@ type EnsembleServer struct {
 	// VotedFor is the node that got this server's vote of VoteTerm.
 	VotedFor string `json:"votedFor"`
 	VoteTerm uint64 `json:"voteTerm"`
+	// Reported is the newest replicated change that this server has reported since it started.
+	Reported Change `json:"reported"`
 }
 
-// Applied is the newest replicated change that the state has taken. All servers report all changes; the first that reports a zxid is
-// the one whose report counts for that zxid (a multi reports several changes under one).
-type Applied struct {
-	Zxid int64  `json:"zxid"`
-	By   string `json:"by"` // node name
+// Change is a place in the sequence of replicated changes that every server reports in the same order. A multi and a session's end
+// are several changes under one zxid: Parts counts them.
+type Change struct {
+	Zxid  int64 `json:"zxid"`
+	Parts int   `json:"parts"`
 }
 
 // Znode is one node of the ensemble's tree.

@@ -54,3 +54,15 @@ type Records struct {
 	Type    string   `json:"type" ts:"\"records\""`
 	Records []Record `json:"records"`
 }
+
+// UnmarshalJSON reads a record with its place; without it the embedded record's own method would read everything but N.
+func (r *Record) UnmarshalJSON(text []byte) error {
+	var place struct {
+		N uint64 `json:"n"`
+	}
+	if err := json.Unmarshal(text, &place); err != nil {
+		return err
+	}
+	r.N = place.N
+	return r.Record.UnmarshalJSON(text)
+}

@@ -598,7 +598,11 @@ export interface WorldEnsemble {
   term: number;
   /** by node name */
   servers: Record<string, WorldEnsembleServer>;
-  applied: WorldApplied;
+  /**
+   * Applied is the newest replicated change that the state has taken: the first server to report a change is believed, the
+   * others are not taken again.
+   */
+  applied: WorldChange;
   /** by path */
   znodes: Record<string, WorldZnode>;
   /** Sessions by id, hexadecimal ("0x1000..."). */
@@ -617,16 +621,17 @@ export interface WorldEnsembleServer {
   /** VotedFor is the node that got this server's vote of VoteTerm. */
   votedFor: string;
   voteTerm: number;
+  /** Reported is the newest replicated change that this server has reported since it started. */
+  reported: WorldChange;
 }
 
 /**
- * Applied is the newest replicated change that the state has taken. All servers report all changes; the first that reports a zxid is
- * the one whose report counts for that zxid (a multi reports several changes under one).
+ * Change is a place in the sequence of replicated changes that every server reports in the same order. A multi and a session's end
+ * are several changes under one zxid: Parts counts them.
  */
-export interface WorldApplied {
+export interface WorldChange {
   zxid: number;
-  /** node name */
-  by: string;
+  parts: number;
 }
 
 /** Znode is one node of the ensemble's tree. */

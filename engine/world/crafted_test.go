@@ -1,0 +1,195 @@
+package world_test
+
+import (
+	"time"
+
+	"twinlog/engine/trace"
+)
+
+// run collects records as a hub would hand them over.
+type run struct {
+	records []trace.Record
+	seq     map[string]uint64
+}
+
+func (r *run) at(node string, events ...trace.Event) {
+	if r.seq == nil {
+		r.seq = map[string]uint64{}
+	}
+	for _, event := range events {
+		r.seq[node]++
+		at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC).Add(time.Duration(len(r.records)) * 20 * time.Millisecond)
+		r.records = append(r.records, trace.Record{Run: "crafted", Node: node, Seq: r.seq[node], At: at, Kind: event.Kind(), Data: event})
+	}
+}
+
+// everywhere: each server of the ensemble applies the same change and says so.
+func (r *run) everywhere(events ...trace.Event) {
+	for _, node := range []string{"ensemble-1", "ensemble-3", "ensemble-2"} {
+		r.at(node, events...)
+	}
+}
+
+// crafted is a run that was written by hand so that every event occurs at least once, with the orders that reducers get wrong: late
+// reports, old epochs, deletions, deaths.
+func crafted() []trace.Record {
+	var r run
+	start := func(name, role string, id int, addresses map[string]string) {
+		r.at(name, trace.NodeStarted{Role: role, ID: id, Addresses: addresses})
+	}
+	for i, name := range []string{"ensemble-1", "ensemble-2", "ensemble-3"} {
+		start(name, "ensemble", i+1, map[string]string{"zookeeper": "127.0.0.1:" + []string{"2181", "2182", "2183"}[i]})
+		r.at(name, trace.EnsembleRoleChanged{Term: 0, Role: "follower"})
+	}
+	r.at("ensemble-1", trace.EnsembleRoleChanged{Term: 1, Role: "candidate"}, trace.EnsembleVoteCast{Term: 1, For: "ensemble-1"})
+	r.at("ensemble-2", trace.EnsembleVoteCast{Term: 1, For: "ensemble-1"}, trace.EnsembleRoleChanged{Term: 1, Role: "follower"})
+	r.at("ensemble-1", trace.EnsembleRoleChanged{Term: 1, Role: "leader", Leader: "ensemble-1"}, trace.NodeReady{})
+	r.at("ensemble-2", trace.EnsembleRoleChanged{Term: 1, Role: "follower", Leader: "ensemble-1"}, trace.NodeReady{})
+	r.at("ensemble-3", trace.EnsembleRoleChanged{Term: 1, Role: "follower", Leader: "ensemble-1"}, trace.NodeReady{})
+	r.at("ensemble-1", trace.EnsembleCommitAdvanced{Term: 1, Index: 1})
+	r.kafka(start)
+	r.pulsar(start)
+	r.deaths()
+	return r.records
+}
+
+func (r *run) kafka(start func(name, role string, id int, addresses map[string]string)) {
+	partition := trace.KafkaPartition{Topic: "orders", Partition: 0}
+	second := trace.KafkaPartition{Topic: "orders", Partition: 1}
+	for i, name := range []string{"kafka-1", "kafka-2"} {
+		id, zxid := int32(i+1), int64(10*(i+1))
+		session := []string{"0x1001", "0x1002"}[i]
+		start(name, "kafka", i+1, map[string]string{"kafka": "127.0.0.1:909" + []string{"2", "3"}[i]})
+		r.everywhere(trace.SessionCreated{Session: session, TimeoutMS: 6000, Zxid: zxid})
+		r.at("ensemble-2", trace.SessionConnected{Session: session, Client: name, Address: "127.0.0.1:5000" + []string{"1", "2"}[i]})
+		r.everywhere(trace.ZnodeCreated{Path: "/brokers/ids/" + []string{"1", "2"}[i], Mode: "ephemeral", Session: session,
+			Data: `{"host":"127.0.0.1"}`, Bytes: 20, Zxid: zxid + 1})
+		r.at(name, trace.KafkaBrokerRegistered{Broker: id, Epoch: zxid + 1, Host: "127.0.0.1", Port: 9092 + int32(i)}, trace.NodeReady{})
+	}
+	r.everywhere(trace.ZnodeCreated{Path: "/controller", Mode: "ephemeral", Session: "0x1001", Data: `{"brokerid":1}`, Bytes: 14, Zxid: 30},
+		trace.ZnodeCreated{Path: "/controller_epoch", Mode: "persistent", Data: "1", Bytes: 1, Zxid: 30})
+	r.at("kafka-1", trace.KafkaControllerElected{Broker: 1, Epoch: 1})
+	r.at("ensemble-2", trace.WatchSet{Session: "0x1002", Path: "/controller", Type: "exists"},
+		trace.WatchSet{Session: "0x1002", Path: "/controller", Type: "data"},
+		trace.WatchSet{Session: "0x1001", Path: "/brokers/ids", Type: "children"})
+	r.at("kafka-1", trace.KafkaTopicCreated{Topic: "orders", TopicID: "AAAA", Replicas: [][]int32{{1, 2}, {2, 1}},
+		Config: map[string]string{"min.insync.replicas": "1"}},
+		trace.KafkaPartitionStateChanged{KafkaPartition: partition, Leader: 1, ISR: []int32{1, 2}, Replicas: []int32{1, 2}, ControllerEpoch: 1, Reason: "created"},
+		trace.KafkaPartitionStateChanged{KafkaPartition: second, Leader: 2, ISR: []int32{2, 1}, Replicas: []int32{2, 1}, ControllerEpoch: 1, Reason: "created"},
+		trace.KafkaReplicaRoleChanged{KafkaPartition: partition, Role: "leader", Leader: 1},
+		trace.KafkaReplicaRoleChanged{KafkaPartition: second, Role: "follower", Leader: 2})
+	r.at("kafka-2", trace.KafkaReplicaRoleChanged{KafkaPartition: partition, Role: "follower", Leader: 1},
+		trace.KafkaReplicaRoleChanged{KafkaPartition: second, Role: "leader", Leader: 2})
+	message := trace.Message{Exchange: trace.Exchange{Connection: "127.0.0.1:60000>127.0.0.1:9092", Correlation: 7}, From: "client", To: "kafka-1",
+		Protocol: "kafka", Name: "Produce", Bytes: 900, Subject: "orders-0", Offset: -1, Count: 5}
+	r.at("kafka-1", trace.MessageReceived{Message: message},
+		trace.KafkaAppended{KafkaPartition: partition, Role: "leader", LEO: 5, Bytes: 700, Records: 5},
+		trace.KafkaRequestDelayed{API: "Produce", Subject: "orders-0", Exchange: message.Exchange, Waiting: 1})
+	r.at("kafka-2", trace.KafkaAppended{KafkaPartition: partition, Role: "follower", LEO: 5, Bytes: 700, Records: 5})
+	r.at("kafka-1", trace.KafkaFollowerFetched{KafkaPartition: partition, Replica: 2, LEO: 5},
+		trace.KafkaHighWatermarkAdvanced{KafkaPartition: partition, Role: "leader", HighWatermark: 5},
+		trace.KafkaAcknowledged{KafkaPartition: partition, Acks: -1, BaseOffset: 0, LastOffset: 4},
+		trace.KafkaAcknowledged{KafkaPartition: partition, Acks: 1, BaseOffset: 0, LastOffset: 3})
+	r.at("kafka-2", trace.KafkaHighWatermarkAdvanced{KafkaPartition: partition, Role: "follower", HighWatermark: 5})
+	member := trace.KafkaGroupMember{ID: "m-1", ClientID: "student", Assigned: []trace.KafkaPartition{second, partition}}
+	r.at("kafka-2", trace.KafkaGroupChanged{Group: "g", State: "PreparingRebalance", Generation: 0, Reason: "a member joined"},
+		trace.KafkaGroupChanged{Group: "g", State: "Stable", Generation: 1, Strategy: "range", Leader: "m-1", Members: []trace.KafkaGroupMember{member}},
+		trace.KafkaOffsetCommitted{KafkaPartition: partition, Group: "g", Offset: 4})
+	r.at("kafka-1", trace.KafkaISRChanged{KafkaPartition: partition, ISR: []int32{1}, Removed: []int32{2}, PartitionEpoch: 1},
+		// The controller's older report arrives late and changes nothing.
+		trace.KafkaPartitionStateChanged{KafkaPartition: partition, Leader: 1, ISR: []int32{1, 2}, Replicas: []int32{1, 2}, ControllerEpoch: 1, Reason: "created"},
+		trace.KafkaLogStartAdvanced{KafkaPartition: partition, LogStart: 2},
+		trace.KafkaTopicCreated{Topic: "gone", TopicID: "BBBB", Replicas: [][]int32{{1}}},
+		trace.KafkaReplicaRoleChanged{KafkaPartition: trace.KafkaPartition{Topic: "gone"}, Role: "leader", Leader: 1})
+	r.at("kafka-2", trace.KafkaOffsetCommitted{KafkaPartition: trace.KafkaPartition{Topic: "gone"}, Group: "g", Offset: 1})
+	r.at("kafka-1", trace.KafkaReplicaRoleChanged{KafkaPartition: trace.KafkaPartition{Topic: "gone"}, Role: "deleted"},
+		trace.KafkaTopicDeleted{Topic: "gone"},
+		trace.KafkaAppended{KafkaPartition: trace.KafkaPartition{Topic: "gone"}, LEO: 1})
+}
+
+func (r *run) pulsar(start func(name, role string, id int, addresses map[string]string)) {
+	const topic, namespace = "persistent://public/default/orders", "public/default"
+	bookies := []string{"127.0.0.1:3181", "127.0.0.1:3182", "127.0.0.1:3183"}
+	for i, bookie := range bookies {
+		name := "bookie-" + []string{"1", "2", "3"}[i]
+		start(name, "bookie", i+1, map[string]string{"bookie": bookie})
+		r.everywhere(trace.ZnodeCreated{Path: "/ledgers/available/" + bookie, Mode: "ephemeral", Session: "0x100" + []string{"3", "4", "5"}[i], Zxid: int64(40 + i)})
+		r.at(name, trace.BookieRegistered{Bookie: bookie}, trace.NodeReady{})
+	}
+	for i, name := range []string{"pulsar-1", "pulsar-2"} {
+		http := "127.0.0.1:808" + []string{"0", "1"}[i]
+		start(name, "pulsar", i+1, map[string]string{"http": http})
+		session := "0x100" + []string{"6", "7"}[i]
+		r.everywhere(trace.SessionCreated{Session: session, TimeoutMS: 6000, Zxid: int64(50 + 10*i)},
+			trace.ZnodeCreated{Path: "/loadbalance/brokers/" + http, Mode: "ephemeral", Session: session, Zxid: int64(51 + 10*i)})
+		r.at(name, trace.PulsarBrokerRegistered{Broker: http, URL: "pulsar://127.0.0.1:665" + []string{"0", "1"}[i]}, trace.NodeReady{})
+	}
+	r.everywhere(trace.ZnodeCreated{Path: "/loadbalance/leader", Mode: "ephemeral", Session: "0x1006", Zxid: 70},
+		trace.ZnodeCreated{Path: "/admin/policies/public/default", Mode: "persistent", Zxid: 71},
+		trace.ZnodeChanged{Path: "/admin/policies/public/default", Data: "{}", Bytes: 2, Version: 1, Zxid: 72},
+		trace.ZnodeCreated{Path: "/namespace/public/default/0x00000000_0x80000000", Mode: "ephemeral", Session: "0x1006", Zxid: 73},
+		trace.ZnodeCreated{Path: "/namespace/public/default/0x80000000_0xffffffff", Mode: "ephemeral", Session: "0x1007", Zxid: 74})
+	r.at("pulsar-1", trace.PulsarLeaderElected{Broker: "127.0.0.1:8080"},
+		trace.PulsarBundleOwned{Namespace: namespace, Bundle: "0x00000000_0x80000000"})
+	r.at("pulsar-2", trace.PulsarBundleOwned{Namespace: namespace, Bundle: "0x80000000_0xffffffff"})
+	r.at("pulsar-1", trace.PulsarLookupAnswered{Topic: topic, Result: "connect", URL: "pulsar://127.0.0.1:6650", Authoritative: true, Transport: "tcp"},
+		trace.LedgerOpened{Ledger: 1, Ensemble: bookies, WriteQuorum: 2, AckQuorum: 2, ManagedLedger: "public/default/persistent/orders"},
+		trace.PulsarTopicLoaded{Topic: topic, Namespace: namespace, Bundle: "0x00000000_0x80000000", Hash: 77, Ledgers: []int64{1}},
+		trace.LedgerOpened{Ledger: 2, Ensemble: bookies, WriteQuorum: 2, AckQuorum: 2, ManagedLedger: "public/default/persistent/orders", Cursor: "sub"},
+		trace.PulsarProducerAttached{Topic: topic, Producer: "p-1", Client: "127.0.0.1:60010"},
+		trace.PulsarConsumerAttached{Topic: topic, Subscription: "sub", Type: "Failover", Consumer: "1", Name: "c-1", Client: "127.0.0.1:60011"},
+		trace.PulsarActiveConsumerChanged{Topic: topic, Subscription: "sub", Consumer: "1"})
+	r.at("bookie-1", trace.EntryStored{Ledger: 1, Entry: 0, Bytes: 120})
+	r.at("bookie-2", trace.EntryStored{Ledger: 1, Entry: 1, Bytes: 240, Folded: 2})
+	r.at("pulsar-1", trace.LastAddConfirmedAdvanced{Ledger: 1, LastAddConfirmed: 1},
+		trace.PulsarPublished{Topic: topic, Ledger: 1, Entry: 1, Messages: 4, Bytes: 240, Folded: 2},
+		trace.PulsarDispatched{Topic: topic, Subscription: "sub", Consumer: "1", Ledger: 1, Entry: 1, Messages: 4, FromCache: true, Folded: 2},
+		trace.PulsarCursorMoved{Topic: topic, Subscription: "sub", Ledger: 1, Entry: 0, Backlog: 1},
+		trace.LedgerEnsembleChanged{Ledger: 1, FirstEntry: 2, Ensemble: []string{bookies[0], bookies[1]}, Replaced: []string{bookies[2]}},
+		trace.PulsarConsumerAttached{Topic: topic, Subscription: "short", Type: "Shared", Consumer: "2", Name: "c-2", Client: "127.0.0.1:60012"},
+		trace.PulsarConsumerDetached{Topic: topic, Subscription: "short", Consumer: "2"},
+		trace.PulsarSubscriptionDeleted{Topic: topic, Subscription: "short"},
+		trace.PulsarTopicLoaded{Topic: "persistent://public/default/old", Namespace: namespace, Bundle: "0x00000000_0x80000000"},
+		trace.PulsarTopicUnloaded{Topic: "persistent://public/default/old", Reason: "idle"},
+		trace.PulsarTopicDeleted{Topic: "persistent://public/default/old"},
+		trace.LedgerDeleted{Ledger: 2},
+		trace.PulsarProducerDetached{Topic: topic, Producer: "p-1"},
+		trace.PulsarBundleReleased{Namespace: namespace, Bundle: "0x80000000_0xffffffff", Reason: "unload"}) // not its own: says nothing
+	r.at("pulsar-2", trace.PulsarBundleReleased{Namespace: namespace, Bundle: "0x80000000_0xffffffff", Reason: "split"},
+		trace.PulsarBundleOwned{Namespace: namespace, Bundle: "0x80000000_0xc0000000"},
+		trace.PulsarBundleOwned{Namespace: namespace, Bundle: "0xc0000000_0xffffffff"})
+}
+
+func (r *run) deaths() {
+	const topic, namespace = "persistent://public/default/orders", "public/default"
+	partition := trace.KafkaPartition{Topic: "orders", Partition: 0}
+	r.at("kafka-1", trace.LinkChanged{From: "kafka-1", To: "kafka-2", DelayMS: 50}, trace.LinkChanged{From: "kafka-2", To: "kafka-1", Cut: true},
+		trace.LinkChanged{From: "kafka-1", To: "kafka-2"})
+	r.at("bookie-3", trace.NodePaused{}, trace.NodeResumed{}, trace.NodePaused{})
+	r.at("kafka-1", trace.NodeStopped{Reason: "killed"})
+	r.at("pulsar-1", trace.NodeStopped{Reason: "killed"})
+	r.at("ensemble-2", trace.SessionDisconnected{Session: "0x1001", Reason: "connection reset"})
+	r.everywhere(trace.SessionEnded{Session: "0x1001", Expired: true, Zxid: 100}, trace.ZnodeDeleted{Path: "/brokers/ids/1", Session: "0x1001", Zxid: 100},
+		trace.ZnodeDeleted{Path: "/controller", Session: "0x1001", Zxid: 100})
+	r.at("ensemble-2", trace.WatchFired{Session: "0x1002", Path: "/controller", Event: "deleted", Zxid: 100})
+	r.everywhere(trace.ZnodeCreated{Path: "/controller", Mode: "ephemeral", Session: "0x1002", Data: `{"brokerid":2}`, Bytes: 14, Zxid: 101})
+	r.at("kafka-2", trace.KafkaControllerElected{Broker: 2, Epoch: 2},
+		trace.KafkaPartitionStateChanged{KafkaPartition: partition, Leader: -1, LeaderEpoch: 1, ISR: []int32{1}, Replicas: []int32{1, 2}, PartitionEpoch: 2,
+			ControllerEpoch: 2, Reason: "replica-offline"},
+		trace.KafkaTruncated{KafkaPartition: partition, From: 5, To: 4, LeaderEpoch: 1},
+		trace.KafkaControllerResigned{Broker: 2, Epoch: 2, Reason: "session expired"},
+		trace.KafkaControllerElected{Broker: 2, Epoch: 3})
+	r.everywhere(trace.SessionEnded{Session: "0x1006", Expired: true, Zxid: 110}, trace.ZnodeDeleted{Path: "/loadbalance/brokers/127.0.0.1:8080", Zxid: 110},
+		trace.ZnodeDeleted{Path: "/loadbalance/leader", Zxid: 110}, trace.ZnodeDeleted{Path: "/namespace/public/default/0x00000000_0x80000000", Zxid: 110})
+	r.at("pulsar-2", trace.PulsarBundleOwned{Namespace: namespace, Bundle: "0x00000000_0x80000000"}, trace.LedgerRecoveryStarted{Ledger: 1})
+	r.at("bookie-1", trace.LedgerFenced{Ledger: 1})
+	r.at("bookie-2", trace.LedgerFenced{Ledger: 1})
+	r.at("pulsar-2", trace.LedgerClosed{Ledger: 1, LastEntry: 1, Length: 240, Recovered: true},
+		trace.LedgerOpened{Ledger: 3, Ensemble: []string{"127.0.0.1:3182", "127.0.0.1:3181"}, WriteQuorum: 2, AckQuorum: 2, ManagedLedger: "public/default/persistent/orders"},
+		trace.PulsarTopicLoaded{Topic: topic, Namespace: namespace, Bundle: "0x00000000_0x80000000", Hash: 77, Ledgers: []int64{1, 3}},
+		trace.PulsarCursorMoved{Topic: topic, Subscription: "sub", Ledger: 1, Entry: 0, Backlog: 1})
+	r.at("kafka-2", trace.KafkaGroupChanged{Group: "g", State: "Dead", Generation: 2})
+	r.at("ensemble-1", trace.RecordsDropped{Count: 12}, trace.NodeStopped{Reason: "failed", Detail: "disk full"})
+	r.at("ensemble-3", trace.EnsembleRoleChanged{Term: 2, Role: "leader", Leader: "ensemble-3"}, trace.EnsembleCommitAdvanced{Term: 2, Index: 90, Zxid: 1 << 33, Folded: 3})
+	r.at("kafka-1", trace.NodeStarted{Role: "kafka", ID: 1, Addresses: map[string]string{"kafka": "127.0.0.1:9092"}})
+}
