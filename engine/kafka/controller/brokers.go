@@ -107,8 +107,8 @@ func (s *State) replicasBecameOffline(plan *Plan, offline []replica) {
 		}
 	}
 	lost := s.where(func(p *partition) bool {
-		return p.leadership != nil && p.state == OnlinePartition && !s.BeingDeleted(p.name.Topic) && !s.online(p, p.leadership.Leader) &&
-			!s.shuttingDown[p.leadership.Leader]
+		return p.leadership != nil && p.state == OnlinePartition && !s.BeingDeleted(p.name.Topic) &&
+			!s.onlineOrLeaving(p, p.leadership.Leader)
 	})
 	for _, p := range lost {
 		p.move(OfflinePartition)
