@@ -54,7 +54,7 @@ var importRules = []importRule{
 	{"engine/kafka", with(seams, []string{"engine/commitlog", "engine/kafka"}), "Kafka-mode never sees Pulsar-mode, and the ensemble only through a ZooKeeper client"},
 
 	{"engine/pulsar/bundle", []string{"engine/trace"}, "pure"},
-	{"engine/pulsar/ledger", []string{"engine/trace"}, "pure"},
+	{"engine/pulsar/ledger", []string{"engine/trace", "engine/pulsar/bookkeeperpb"}, "pure"},
 	{"engine/pulsar/subscription", []string{"engine/trace"}, "pure"},
 	{"engine/pulsar", with(seams, []string{"engine/commitlog", "engine/pulsar"}), "Pulsar-mode never sees Kafka-mode, and the ensemble only through a ZooKeeper client"},
 
