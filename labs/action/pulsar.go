@@ -1,0 +1,90 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+
+	"twinlog/labs/lab"
+)
+
+func (r *Runner) pulsarClient() (pulsar.Client, error) {
+	return pulsar.NewClient(pulsar.ClientOptions{URL: r.addresses.PulsarURL, Logger: log.DefaultNopLogger()})
+}
+
+// pulsarDeleteTopic deletes by force through the admin API of the first broker that answers, which sends us on to the topic's owner.
+func (r *Runner) pulsarDeleteTopic(ctx context.Context, action lab.PulsarTopic) error {
+	path := "/admin/v2/" + strings.Replace(action.Topic, "://", "/", 1) + "?force=true"
+	var failure error
+	for _, base := range r.addresses.PulsarAdmin {
+		request, err := http.NewRequestWithContext(ctx, http.MethodDelete, base+path, nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			failure = err
+			continue
+		}
+		reason, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
+		response.Body.Close()
+		if response.StatusCode < 300 || response.StatusCode == http.StatusNotFound {
+			return nil
+		}
+		failure = fmt.Errorf("%s: %s", response.Status, reason)
+	}
+	return fmt.Errorf("delete Pulsar topic %s: %w", action.Topic, failure)
+}
+
+func (r *Runner) pulsarProduce(ctx context.Context, action lab.PulsarProduce) error {
+	client, err := r.pulsarClient()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: action.Topic, DisableBatching: true})
+	if err != nil {
+		return fmt.Errorf("produce to %s: %w", action.Topic, err)
+	}
+	defer producer.Close()
+	for i := range action.Count {
+		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: fmt.Appendf(nil, "order %d", i+1)}); err != nil {
+			return fmt.Errorf("publish message %d of %d to %s: %w", i+1, action.Count, action.Topic, err)
+		}
+	}
+	return nil
+}
+
+func (r *Runner) pulsarConsume(ctx context.Context, action lab.PulsarConsume) error {
+	client, err := r.pulsarClient()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	consumer, err := client.Subscribe(pulsar.ConsumerOptions{
+		Topic: action.Topic, SubscriptionName: action.Subscription,
+		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest, AckWithResponse: true,
+	})
+	if err != nil {
+		return fmt.Errorf("subscribe %s on %s: %w", action.Subscription, action.Topic, err)
+	}
+	defer consumer.Close()
+	for i := range action.Count {
+		message, err := consumer.Receive(ctx)
+		if err != nil {
+			return fmt.Errorf("receive message %d of %d from %s: %w", i+1, action.Count, action.Topic, err)
+		}
+		if action.NoAck {
+			continue
+		}
+		if err := consumer.Ack(message); err != nil {
+			return fmt.Errorf("acknowledge message %d of %s: %w", i+1, action.Topic, err)
+		}
+	}
+	return nil
+}

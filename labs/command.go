@@ -1,0 +1,175 @@
+package labs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"twinlog/labs/lab"
+)
+
+// Command is `twinlog lab …`: the labs from a terminal. It talks to the page of a running `twinlog up`.
+func Command() *cobra.Command {
+	client := &remote{http: &http.Client{Timeout: actionTimeout + 10*time.Second}}
+	command := &cobra.Command{Use: "lab", Short: "Do the guided labs from a terminal"}
+	flags := command.PersistentFlags()
+	flags.StringVar(&client.base, "url", "http://127.0.0.1:7700", "where the page of the running classroom is")
+	flags.StringVar(&client.token, "token", "", "the teacher's token, where the page asks for it")
+	flags.StringVar(&client.language, "lang", "en", "language of the texts: en or zh")
+	flags.BoolVar(&client.json, "json", false, "print JSON, for programs")
+	command.AddCommand(
+		client.command("list", "List the labs", 0, func(ctx context.Context, out io.Writer, _ string) error { return client.list(ctx, out) }),
+		client.command("start LAB", "Set the lab up and begin an attempt", 1, func(ctx context.Context, out io.Writer, id string) error {
+			return client.attempt(ctx, out, id, "start")
+		}),
+		client.command("check LAB", "Check every task; exit status 1 when one has not passed", 1, client.check),
+		client.command("solve LAB", "Play the solution on the running clusters", 1, func(ctx context.Context, out io.Writer, id string) error {
+			return client.attempt(ctx, out, id, "solve")
+		}),
+		client.command("reset LAB", "Undo what was done: set the lab up again", 1, func(ctx context.Context, out io.Writer, id string) error {
+			return client.attempt(ctx, out, id, "reset")
+		}),
+	)
+	return command
+}
+
+// ErrNotPassed ends `twinlog lab check` when a task has not passed.
+type ErrNotPassed struct{ Passed, Tasks int }
+
+func (e ErrNotPassed) Error() string { return fmt.Sprintf("%d of %d tasks passed", e.Passed, e.Tasks) }
+
+type remote struct {
+	base, token, language string
+	json                  bool
+	http                  *http.Client
+}
+
+func (r *remote) command(use, short string, arguments int, run func(ctx context.Context, out io.Writer, id string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(arguments), SilenceUsage: true,
+		RunE: func(command *cobra.Command, args []string) error {
+			return run(command.Context(), command.OutOrStdout(), strings.Join(args, ""))
+		},
+	}
+}
+
+// call sends one request and decodes the answer; a problem's message becomes the error.
+func (r *remote) call(ctx context.Context, method, path string, into any) ([]byte, error) {
+	address := strings.TrimSuffix(r.base, "/") + "/api/v1/labs" + path + "?lang=" + url.QueryEscape(r.language)
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(nil))
+	if err != nil {
+		return nil, err
+	}
+	if r.token != "" {
+		request.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	response, err := r.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("%w; is the classroom running? Start it with: twinlog up", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 8<<20))
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode >= 300 {
+		var problem struct {
+			Error struct{ Message string }
+		}
+		if json.Unmarshal(body, &problem) == nil && problem.Error.Message != "" {
+			return nil, fmt.Errorf("%s", problem.Error.Message)
+		}
+		return nil, fmt.Errorf("%s answered %s", address, response.Status)
+	}
+	return body, json.Unmarshal(body, into)
+}
+
+func (r *remote) list(ctx context.Context, out io.Writer) error {
+	var answer struct{ Labs []Summary }
+	body, err := r.call(ctx, http.MethodGet, "", &answer)
+	if err != nil || r.printJSON(out, body) {
+		return err
+	}
+	for _, l := range answer.Labs {
+		state := "new"
+		if l.Passed {
+			state = "passed"
+		} else if l.Started {
+			state = "started"
+		}
+		fmt.Fprintf(out, "%-24s %-8s %3d min  %s\n", l.ID, state, l.Minutes, l.Title)
+	}
+	return nil
+}
+
+func (r *remote) printJSON(out io.Writer, body []byte) bool {
+	if r.json {
+		fmt.Fprintf(out, "%s\n", bytes.TrimSpace(body))
+	}
+	return r.json
+}
+
+func (r *remote) attempt(ctx context.Context, out io.Writer, id, verb string) error {
+	var attempt Attempt
+	body, err := r.call(ctx, http.MethodPost, "/"+url.PathEscape(id)+"/"+verb, &attempt)
+	if err != nil || r.printJSON(out, body) {
+		return err
+	}
+	done := map[string]string{"start": "The lab is set up.", "reset": "The lab is set up anew.", "solve": "The solution was played."}[verb]
+	fmt.Fprintf(out, "%s Check it with: twinlog lab check %s\n", done, id)
+	return nil
+}
+
+func (r *remote) check(ctx context.Context, out io.Writer, id string) error {
+	var detail Detail
+	if _, err := r.call(ctx, http.MethodGet, "/"+url.PathEscape(id), &detail); err != nil {
+		return err
+	}
+	var attempt Attempt
+	body, err := r.call(ctx, http.MethodPost, "/"+url.PathEscape(id)+"/check", &attempt)
+	if err != nil {
+		return err
+	}
+	if !r.printJSON(out, body) {
+		r.printVerdicts(out, detail, attempt)
+	}
+	passed := 0
+	for _, verdict := range attempt.Verdicts {
+		if verdict.Verdict == lab.Passed {
+			passed++
+		}
+	}
+	if passed < len(attempt.Verdicts) {
+		return ErrNotPassed{passed, len(attempt.Verdicts)}
+	}
+	return nil
+}
+
+func (r *remote) printVerdicts(out io.Writer, detail Detail, attempt Attempt) {
+	titles := map[string]string{}
+	for _, task := range detail.Tasks {
+		titles[task.ID] = task.Title
+	}
+	words := map[string]string{lab.Passed: "passed", lab.NotYet: "not yet", lab.Lost: "cannot pass any more", lab.Unknown: "could not tell", lab.Waiting: "waits for another task"}
+	for _, verdict := range attempt.Verdicts {
+		fmt.Fprintf(out, "%-22s %s\n", words[verdict.Verdict], titles[verdict.Task])
+		if verdict.Verdict == lab.Passed || verdict.Verdict == lab.Waiting {
+			continue
+		}
+		fmt.Fprintf(out, "%22s expected: %s\n%22s observed: %s\n", "", verdict.Expected, "", verdict.Observed)
+		if verdict.Event != 0 {
+			fmt.Fprintf(out, "%22s decided by event %d\n", "", verdict.Event)
+		}
+		if verdict.Hint != "" {
+			fmt.Fprintf(out, "%22s hint: %s\n", "", verdict.Hint)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+// Package lab is what a lab is made of: its file, its conditions, and the verdicts that a check gives. It knows no cluster; what a
+// check looks at comes in as a value.
+package lab
+
+import "twinlog/labs/observe"
+
+// Languages that every text of a lab is written in.
+var Languages = []string{"en", "zh"}
+
+// Text is a text in each language, by its code.
+type Text map[string]string
+
+// In returns the text in a language, English where it is missing.
+func (t Text) In(language string) string {
+	if text, ok := t[language]; ok {
+		return text
+	}
+	return t["en"]
+}
+
+// Lab is one lab as its lab.yaml and its two Markdown texts say.
+type Lab struct {
+	ID      string   `yaml:"-"` // the folder's name
+	Title   Text     `yaml:"title"`
+	Minutes int      `yaml:"minutes"` // how long it takes a student
+	Setup   []Action `yaml:"setup"`   // run when an attempt starts; brings the world into the state that the lab begins in
+	Tasks   []*Task  `yaml:"tasks"`
+	// Solution is a list of the same actions that a student can take.
+	Solution []Action `yaml:"solution"`
+	// Wrong runs are what students do wrong, with the feedback that they must get.
+	Wrong []WrongRun `yaml:"wrong"`
+
+	Body Text `yaml:"-"` // HTML
+}
+
+// Task is one thing to do, with the condition that tells that it is done.
+type Task struct {
+	ID    string `yaml:"id"`
+	Title Text   `yaml:"title"`
+	// Needs lists tasks that must have passed before this one is looked at.
+	Needs []string `yaml:"needs"`
+	// Condition is an expression over [observe.World]; it must be a bool.
+	Condition string `yaml:"condition"`
+	// Expected says what the condition asks for; Observed is an expression for what is there instead.
+	Expected Text   `yaml:"expected"`
+	Observed string `yaml:"observed"`
+	// Lost is an expression that tells that the task cannot be passed any more in this attempt; empty: it always can.
+	Lost string `yaml:"lost"`
+	// Decides is an expression over one event (kind, node, data); the last event since the attempt's start for which it is true is the
+	// one that decides the verdict.
+	Decides string `yaml:"decides"`
+	Hints   []Hint `yaml:"hints"`
+
+	programs programs
+}
+
+// Hint helps after so many checks that did not pass. It never is the command itself.
+type Hint struct {
+	After int  `yaml:"after"`
+	Text  Text `yaml:"text"`
+}
+
+// Action is one thing that a student, a set-up or a solution does. Exactly one field of what it does is set.
+type Action struct {
+	KafkaCreateTopic  *KafkaCreateTopic `yaml:"kafka.createTopic"`
+	KafkaDeleteTopic  *KafkaDeleteTopic `yaml:"kafka.deleteTopic"`
+	KafkaDeleteGroup  *KafkaDeleteGroup `yaml:"kafka.deleteGroup"`
+	KafkaProduce      *KafkaProduce     `yaml:"kafka.produce"`
+	KafkaConsume      *KafkaConsume     `yaml:"kafka.consume"`
+	PulsarDeleteTopic *PulsarTopic      `yaml:"pulsar.deleteTopic"`
+	PulsarProduce     *PulsarProduce    `yaml:"pulsar.produce"`
+	PulsarConsume     *PulsarConsume    `yaml:"pulsar.consume"`
+}
+
+// KafkaCreateTopic creates a topic.
+type KafkaCreateTopic struct {
+	Topic       string `yaml:"topic"`
+	Partitions  int32  `yaml:"partitions"`
+	Replication int16  `yaml:"replication"`
+}
+
+// KafkaDeleteTopic deletes a topic; that there is none is fine.
+type KafkaDeleteTopic struct {
+	Topic string `yaml:"topic"`
+}
+
+// KafkaDeleteGroup deletes a consumer group; that there is none is fine.
+type KafkaDeleteGroup struct {
+	Group string `yaml:"group"`
+}
+
+// KafkaProduce writes Count records "order 1", "order 2", … with acks=all.
+type KafkaProduce struct {
+	Topic string `yaml:"topic"`
+	Count int    `yaml:"count"`
+}
+
+// KafkaConsume reads until Count records were read, commits and leaves the group. Without a group it reads and commits nothing.
+type KafkaConsume struct {
+	Topic string `yaml:"topic"`
+	Group string `yaml:"group"`
+	Count int    `yaml:"count"`
+}
+
+// PulsarTopic names a topic: "persistent://public/default/orders".
+type PulsarTopic struct {
+	Topic string `yaml:"topic"`
+}
+
+// PulsarProduce publishes Count messages.
+type PulsarProduce struct {
+	Topic string `yaml:"topic"`
+	Count int    `yaml:"count"`
+}
+
+// PulsarConsume receives Count messages on a subscription (from its earliest message when it is new) and acknowledges them, unless
+// NoAck is set.
+type PulsarConsume struct {
+	Topic        string `yaml:"topic"`
+	Subscription string `yaml:"subscription"`
+	Count        int    `yaml:"count"`
+	NoAck        bool   `yaml:"noAck"`
+}
+
+// WrongRun is something that students do wrong.
+type WrongRun struct {
+	Name     string     `yaml:"name"`
+	Actions  []Action   `yaml:"actions"`
+	Feedback []Feedback `yaml:"feedback"`
+}
+
+// Feedback is what a wrong run must get for one task.
+type Feedback struct {
+	Task     string `yaml:"task"`
+	Verdict  string `yaml:"verdict"`
+	Observed string `yaml:"observed"`
+}
+
+// The verdicts of a check.
+const (
+	Passed  = "passed"
+	NotYet  = "notYet"  // what was expected is not there (yet)
+	Lost    = "lost"    // it cannot be passed any more in this attempt
+	Unknown = "unknown" // the check could not look
+	Waiting = "waiting" // a task that it needs has not passed
+)
+
+// Verdict is what a check says of one task.
+type Verdict struct {
+	Task     string `json:"task"`
+	Verdict  string `json:"verdict"`
+	Expected string `json:"expected"`
+	Observed string `json:"observed"`
+	// Event is the number of the record that decides, for the page's clock; 0 when there is none.
+	Event uint64 `json:"event"`
+	// Hint is shown after some checks that did not pass.
+	Hint string `json:"hint,omitempty"`
+}
+
+// Event is a trace record as a condition sees it.
+type Event = observe.Event

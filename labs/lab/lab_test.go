@@ -1,0 +1,103 @@
+package lab_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"twinlog/labs/catalogue"
+	"twinlog/labs/lab"
+	"twinlog/labs/observe"
+)
+
+func TestEveryLabInTheCatalogueLoads(t *testing.T) {
+	labs, err := lab.LoadAll(catalogue.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(labs) == 0 || labs[0].ID != "01-first-messages" {
+		t.Fatalf("%d labs", len(labs))
+	}
+}
+
+func world() observe.World {
+	return observe.World{
+		Kafka:  observe.Kafka{Topics: map[string]observe.KafkaTopic{}, Groups: map[string]observe.KafkaGroup{}},
+		Pulsar: observe.Pulsar{Topics: map[string]observe.PulsarTopic{}},
+	}
+}
+
+func verdictsOf(t *testing.T, observed observe.World, failures map[string]int, language string) map[string]lab.Verdict {
+	t.Helper()
+	loaded, err := lab.Load(catalogue.Files, "01-first-messages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string]lab.Verdict{}
+	for _, verdict := range loaded.Check(observed, failures, language) {
+		verdicts[verdict.Task] = verdict
+	}
+	return verdicts
+}
+
+func TestAnUntouchedWorldFailsWithWhatIsThere(t *testing.T) {
+	verdicts := verdictsOf(t, world(), nil, "en")
+	for task, want := range map[string]lab.Verdict{
+		"kafka-topic":       {Task: "kafka-topic", Verdict: lab.NotYet, Expected: "topic orders with 3 partitions, 3 replicas each", Observed: "no topic orders"},
+		"kafka-produced":    {Task: "kafka-produced", Verdict: lab.Waiting, Expected: "at least 10 records below the high watermark"},
+		"pulsar-subscribed": {Task: "pulsar-subscribed", Verdict: lab.NotYet, Expected: "at least 10 messages and a subscription readers", Observed: "0 messages, no subscription readers"},
+	} {
+		if verdicts[task] != want {
+			t.Errorf("got %+v, want %+v", verdicts[task], want)
+		}
+	}
+}
+
+func TestTheDecidingEventAndHintsByAttempts(t *testing.T) {
+	observed := world()
+	observed.Kafka.Topics["orders"] = observe.KafkaTopic{Partitions: 1, Replicas: 1}
+	observed.Events = []observe.Event{
+		{N: 7, Kind: "kafka.topicCreated", Data: map[string]any{"topic": "orders"}},
+		{N: 9, Kind: "kafka.topicCreated", Data: map[string]any{"topic": "others"}},
+		{N: 11, Kind: "node.paused", Data: map[string]any{}},
+	}
+	if got := verdictsOf(t, observed, nil, "zh")["kafka-topic"]; got.Event != 7 || got.Hint != "" || got.Observed != "1 partitions, 1 replicas" {
+		t.Errorf("first check: %+v", got)
+	}
+	if got := verdictsOf(t, observed, map[string]int{"kafka-topic": 1}, "zh")["kafka-topic"]; !strings.Contains(got.Hint, "默认值") {
+		t.Errorf("second check: %+v", got)
+	}
+}
+
+func TestWhatIsWrongWithALabFileIsNamedWithItsLine(t *testing.T) {
+	good, err := catalogue.Files.ReadFile("01-first-messages/lab.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ old, new, want string }{
+		"unknown field":        {"minutes:", "minuets:", "[4:1] unknown field"},
+		"unknown name":         {`kafka.topics["orders"].records >= 10`, `kafka.topic["orders"].records >= 10`, "has no field topic"},
+		"no bool":              {`kafka.topics["orders"].records >= 10`, `kafka.topics["orders"].records`, "expected bool"},
+		"missing language":     {"      zh: 向 `orders` 写入至少 10 条消息\n", "", "line 31: title of kafka-produced has no text in zh"},
+		"unknown need":         {"needs: [kafka-topic]", "needs: [kafka-topics]", "which is no earlier task"},
+		"incomplete action":    {"kafka.produce: {topic: orders, count: 12}", "kafka.produce: {topic: orders}", "kafka.produce needs topic and count"},
+		"feedback of no task":  {"task: kafka-consumed, verdict", "task: consumed, verdict", `"notYet" of task "consumed"`},
+		"minutes out of range": {"minutes: 15", "minutes: 0", "line 4: minutes is 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := strings.Replace(string(good), c.old, c.new, 1)
+			if changed == string(good) {
+				t.Fatal("nothing was changed")
+			}
+			files := fstest.MapFS{
+				"01-first-messages/lab.yaml": {Data: []byte(changed)},
+				"01-first-messages/en.md":    {Data: []byte("text")},
+				"01-first-messages/zh.md":    {Data: []byte("text")},
+			}
+			_, err := lab.Load(files, "01-first-messages")
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "01-first-messages/lab.yaml") {
+				t.Errorf("got %v, want it to say %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+)
+
+var (
+	labName  = regexp.MustCompile(`^[0-9]{2}-[a-z0-9-]+$`)
+	taskName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+)
+
+// LoadAll loads every lab of a catalogue, by name. Its errors name the file and, where the file's form is at fault, the line.
+func LoadAll(catalogue fs.FS) ([]*Lab, error) {
+	entries, err := fs.ReadDir(catalogue, ".")
+	if err != nil {
+		return nil, err
+	}
+	var labs []*Lab
+	var problems []error
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		loaded, err := Load(catalogue, entry.Name())
+		labs, problems = append(labs, loaded), append(problems, err)
+	}
+	return labs, errors.Join(problems...)
+}
+
+// Load loads the lab in one folder of a catalogue: lab.yaml, en.md, zh.md.
+func Load(catalogue fs.FS, id string) (*Lab, error) {
+	name := path.Join(id, "lab.yaml")
+	content, err := fs.ReadFile(catalogue, name)
+	if err != nil {
+		return nil, err
+	}
+	loaded := &Lab{ID: id, Body: Text{}}
+	if err := yaml.UnmarshalWithOptions(content, loaded, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	markdown := goldmark.New(goldmark.WithExtensions(extension.Table))
+	for _, language := range Languages {
+		text, err := fs.ReadFile(catalogue, path.Join(id, language+".md"))
+		if err != nil {
+			return nil, err
+		}
+		var html bytes.Buffer
+		if err := markdown.Convert(text, &html); err != nil {
+			return nil, fmt.Errorf("%s: %w", path.Join(id, language+".md"), err)
+		}
+		loaded.Body[language] = html.String()
+	}
+	if err := loaded.check(content); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return loaded, nil
+}
+
+// check finds what is wrong with a lab beyond its form, and compiles its conditions.
+func (l *Lab) check(source []byte) error {
+	var problems []error
+	problem := func(line int, format string, arguments ...any) {
+		problems = append(problems, fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, arguments...)))
+	}
+	if !labName.MatchString(l.ID) {
+		problem(1, "the folder %q is not named like 01-first-messages", l.ID)
+	}
+	if l.Minutes < 1 || l.Minutes > 120 {
+		problem(lineOf(source, "minutes:"), "minutes is %d, not between 1 and 120", l.Minutes)
+	}
+	l.Title.check(problem, lineOf(source, "title:"), "title")
+	if len(l.Tasks) == 0 || len(l.Solution) == 0 || len(l.Wrong) == 0 {
+		problem(1, "a lab needs tasks, a solution and at least one wrong run")
+	}
+	known := map[string]bool{}
+	for _, task := range l.Tasks {
+		line := lineOf(source, "id: "+task.ID)
+		if !taskName.MatchString(task.ID) || known[task.ID] {
+			problem(line, "task id %q is taken or not made of a-z, 0-9 and -", task.ID)
+		}
+		for _, need := range task.Needs {
+			if !known[need] {
+				problem(line, "task %s needs %q, which is no earlier task", task.ID, need)
+			}
+		}
+		known[task.ID] = true
+		task.Title.check(problem, line, "title of "+task.ID)
+		task.Expected.check(problem, line, "expected of "+task.ID)
+		for _, hint := range task.Hints {
+			hint.Text.check(problem, line, "a hint of "+task.ID)
+		}
+		if err := task.compile(); err != nil {
+			problem(line, "task %s: %v", task.ID, err)
+		}
+	}
+	for _, actions := range l.actionLists() {
+		for i, action := range actions.list {
+			if err := action.check(); err != nil {
+				problem(lineOf(source, actions.where), "action %d of %s: %v", i+1, actions.where, err)
+			}
+		}
+	}
+	for _, run := range l.Wrong {
+		for _, feedback := range run.Feedback {
+			if !known[feedback.Task] || !slices.Contains([]string{NotYet, Lost, Waiting}, feedback.Verdict) {
+				problem(lineOf(source, "name: "+run.Name), "wrong run %s expects %q of task %q", run.Name, feedback.Verdict, feedback.Task)
+			}
+		}
+		if len(run.Feedback) == 0 {
+			problem(lineOf(source, "name: "+run.Name), "wrong run %s records no feedback", run.Name)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (t Text) check(problem func(line int, format string, arguments ...any), line int, what string) {
+	for _, language := range Languages {
+		if t[language] == "" {
+			problem(line, "%s has no text in %s", what, language)
+		}
+	}
+}
+
+type actionList struct {
+	where string
+	list  []Action
+}
+
+func (l *Lab) actionLists() []actionList {
+	lists := []actionList{{"setup:", l.Setup}, {"solution:", l.Solution}}
+	for _, run := range l.Wrong {
+		lists = append(lists, actionList{"name: " + run.Name, run.Actions})
+	}
+	return lists
+}
+
+// lineOf returns the number of the first line that holds text; 1 when none does.
+func lineOf(source []byte, text string) int {
+	at := bytes.Index(source, []byte(text))
+	if at < 0 {
+		return 1
+	}
+	return 1 + bytes.Count(source[:at], []byte("\n"))
+}
+
+// check tells whether exactly one thing is to be done, and with what it needs.
+func (a Action) check() error {
+	set := 0
+	complain := error(nil)
+	need := func(isSet bool, complete bool, what string) {
+		if isSet {
+			set++
+			if !complete {
+				complain = errors.New(what)
+			}
+		}
+	}
+	if x := a.KafkaCreateTopic; x != nil {
+		need(true, x.Topic != "" && x.Partitions > 0 && x.Replication > 0, "kafka.createTopic needs topic, partitions and replication")
+	}
+	if x := a.KafkaDeleteTopic; x != nil {
+		need(true, x.Topic != "", "kafka.deleteTopic needs a topic")
+	}
+	if x := a.KafkaDeleteGroup; x != nil {
+		need(true, x.Group != "", "kafka.deleteGroup needs a group")
+	}
+	if x := a.KafkaProduce; x != nil {
+		need(true, x.Topic != "" && x.Count > 0, "kafka.produce needs topic and count")
+	}
+	if x := a.KafkaConsume; x != nil {
+		need(true, x.Topic != "" && x.Count > 0, "kafka.consume needs topic and count")
+	}
+	if x := a.PulsarDeleteTopic; x != nil {
+		need(true, x.Topic != "", "pulsar.deleteTopic needs a topic")
+	}
+	if x := a.PulsarProduce; x != nil {
+		need(true, x.Topic != "" && x.Count > 0, "pulsar.produce needs topic and count")
+	}
+	if x := a.PulsarConsume; x != nil {
+		need(true, x.Topic != "" && x.Subscription != "" && x.Count > 0, "pulsar.consume needs topic, subscription and count")
+	}
+	if set != 1 {
+		return fmt.Errorf("it does %d things instead of one", set)
+	}
+	return complain
+}

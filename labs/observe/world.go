@@ -1,0 +1,70 @@
+// Package observe is what a check may look at: what clients see through the protocols, and the trace.
+package observe
+
+import "twinlog/engine/world"
+
+// World is the observed world at the time of a check. Its expr tags are the names that a lab's conditions use.
+type World struct {
+	Kafka  Kafka  `expr:"kafka"`  // through the Kafka protocol; also works on a cluster that is not ours
+	Pulsar Pulsar `expr:"pulsar"` // through Pulsar's admin API
+	// Trace is what the trace tells.
+	Trace *world.State `expr:"trace"`
+	// Events since the attempt's start, oldest first.
+	Events []Event `expr:"events"`
+}
+
+// Kafka is a Kafka cluster as its clients see it. A missing topic or group is the zero value.
+type Kafka struct {
+	Brokers    int                   `expr:"brokers"`
+	Controller int                   `expr:"controller"` // broker id; -1: none
+	Topics     map[string]KafkaTopic `expr:"topics"`
+	Groups     map[string]KafkaGroup `expr:"groups"`
+}
+
+// KafkaTopic is a topic as Metadata and ListOffsets tell.
+type KafkaTopic struct {
+	Partitions      int   `expr:"partitions"`
+	Replicas        int   `expr:"replicas"`        // of its first partition
+	InSync          int   `expr:"inSync"`          // smallest ISR of its partitions
+	WithoutLeader   int   `expr:"withoutLeader"`   // partitions
+	Records         int64 `expr:"records"`         // between the log start and the high watermark, over all partitions
+	SpreadPartition int   `expr:"spreadPartition"` // partitions that hold a record
+}
+
+// KafkaGroup is a consumer group as its coordinator tells.
+type KafkaGroup struct {
+	State   string `expr:"state"`
+	Members int    `expr:"members"`
+	// Committed and Lag are by topic, summed over partitions; Lag counts partitions without a commit as unread.
+	Committed map[string]int64 `expr:"committed"`
+	Lag       map[string]int64 `expr:"lag"`
+}
+
+// Pulsar is a Pulsar cluster as its admin API tells. Topics are by full name.
+type Pulsar struct {
+	Brokers int                    `expr:"brokers"`
+	Topics  map[string]PulsarTopic `expr:"topics"`
+}
+
+// PulsarTopic is a topic's stats.
+type PulsarTopic struct {
+	Exists        bool                          `expr:"exists"`
+	Messages      int64                         `expr:"messages"` // published since the topic was loaded
+	Subscriptions map[string]PulsarSubscription `expr:"subscriptions"`
+}
+
+// PulsarSubscription is a subscription's stats.
+type PulsarSubscription struct {
+	Exists  bool   `expr:"exists"`
+	Type    string `expr:"type"`
+	Backlog int64  `expr:"backlog"` // messages not yet acknowledged
+	Acked   int64  `expr:"acked"`   // messages acknowledged: published minus backlog
+}
+
+// Event is one trace record as an expression sees it.
+type Event struct {
+	N    uint64         `expr:"n"`
+	Node string         `expr:"node"`
+	Kind string         `expr:"kind"`
+	Data map[string]any `expr:"data"`
+}
