@@ -1,0 +1,69 @@
+import type { en } from './en';
+
+export type Key = keyof typeof en;
+
+/** A message with forms by number: the parameter "count" picks one. Chinese needs "other" only. */
+export interface Forms {
+  one?: string;
+  other: string;
+}
+
+export type Catalogue = Record<Key, string | Forms>;
+
+/** A sentence to be told in whatever language the reader has chosen: a key and its parameters, never text. */
+export interface Text {
+  key: Key;
+  params?: Params;
+}
+
+export type Param = string | number | Text | readonly string[];
+export type Params = Readonly<Record<string, Param>>;
+
+export type Language = 'en' | 'zh';
+
+export const LANGUAGES: readonly { id: Language; name: string; locale: string }[] = [
+  { id: 'en', name: 'English', locale: 'en' },
+  { id: 'zh', name: '中文', locale: 'zh-Hans' },
+];
+
+/** Puts the parameters into a message. Numbers, lists and plural forms follow the language. */
+export function format(catalogue: Catalogue, language: Language, key: Key, params: Params = {}): string {
+  const message = catalogue[key];
+  const pattern = typeof message === 'string' ? message : pickForm(message, language, params.count);
+  return pattern.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = params[name];
+    return value === undefined ? whole : formatParam(catalogue, language, value);
+  });
+}
+
+function pickForm(forms: Forms, language: Language, count: Param | undefined): string {
+  const rule = new Intl.PluralRules(language).select(typeof count === 'number' ? count : 0);
+  return rule === 'one' && forms.one !== undefined ? forms.one : forms.other;
+}
+
+function formatParam(catalogue: Catalogue, language: Language, value: Param): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return formatNumber(language, value);
+  if ('key' in value) return format(catalogue, language, value.key, value.params);
+  return new Intl.ListFormat(language, { type: 'conjunction' }).format(value);
+}
+
+const numbers = new Map<Language, Intl.NumberFormat>();
+
+export function formatNumber(language: Language, value: number): string {
+  let formatter = numbers.get(language);
+  if (!formatter) numbers.set(language, (formatter = new Intl.NumberFormat(language, { maximumFractionDigits: 2 })));
+  return formatter.format(value);
+}
+
+/** A time of day with milliseconds: events of one second are many. */
+export function formatTime(language: Language, time: number): string {
+  let formatter = times.get(language);
+  if (!formatter) {
+    const options = { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3, hourCycle: 'h23' } as const;
+    times.set(language, (formatter = new Intl.DateTimeFormat(language, options)));
+  }
+  return formatter.format(time);
+}
+
+const times = new Map<Language, Intl.DateTimeFormat>();

@@ -1,0 +1,140 @@
+import type { Ledger, State } from '../trace/types';
+import { nodeCards, type NodeCard } from './nodes';
+import { byName } from './order';
+
+export interface BookieCard extends NodeCard {
+  /** host:port, BookKeeper's name for it. */
+  address: string;
+  registered: boolean;
+  /** Entries stored while the page was watching, over all ledgers. */
+  entries: number;
+}
+
+/** One entry's place on one bookie: it belongs there by striping; stored tells whether the bookie has reported it. */
+export interface StripeCell {
+  entry: number;
+  belongs: boolean;
+  stored: boolean;
+  /** The first entry after an ensemble change. */
+  afterChange: boolean;
+}
+
+export interface LedgerRow {
+  id: number;
+  /** What the ledger belongs to: a topic's name, or a cursor. */
+  label: string;
+  managedLedger: string;
+  cursor: string;
+  /** open, recovering, closed */
+  state: string;
+  fenced: boolean;
+  recovered: boolean;
+  writer: string;
+  ensembleSize: number;
+  writeQuorum: number;
+  ackQuorum: number;
+  lastAddConfirmed: number;
+  /** Last entry of a closed ledger, the last one confirmed of an open one. */
+  end: number;
+  changes: { firstEntry: number; bookies: string[] }[];
+  /** By bookie node name; only bookies that are or were in the ensemble. */
+  stripes: Record<string, { inEnsemble: boolean; fenced: boolean; cells: StripeCell[] }>;
+}
+
+export interface LedgersScene {
+  bookies: BookieCard[];
+  /** Newest first, cursors after the topics' own. */
+  ledgers: LedgerRow[];
+}
+
+/** Entries of a ledger that its row shows. */
+export const SHOWN_ENTRIES = 12;
+
+export function ledgersScene(state: State): LedgersScene {
+  const nameOf = bookieNames(state);
+  const entries = entriesByBookie(state);
+  const addressOf = new Map([...nameOf].map(([address, name]) => [name, address]));
+  const bookies = nodeCards(state, 'bookie').map((card) => {
+    const address = addressOf.get(card.name) ?? '';
+    return { ...card, address, registered: state.pulsar.bookies[address]?.registered ?? false, entries: entries.get(address) ?? 0 };
+  });
+  const ledgers = Object.entries(state.pulsar.ledgers).map(([id, ledger]) => ledgerRow(Number(id), ledger, nameOf));
+  ledgers.sort((a, b) => Number(a.cursor !== '') - Number(b.cursor !== '') || byName(a.label, b.label) || b.id - a.id);
+  return { bookies, ledgers };
+}
+
+function bookieNames(state: State): Map<string, string> {
+  const names = new Map<string, string>();
+  for (const [address, bookie] of Object.entries(state.pulsar.bookies)) if (bookie.node) names.set(address, bookie.node);
+  for (const [name, node] of Object.entries(state.nodes)) {
+    const address = node.role === 'bookie' ? node.addresses.bookie : undefined;
+    if (address) names.set(address, name);
+  }
+  return names;
+}
+
+function entriesByBookie(state: State): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const ledger of Object.values(state.pulsar.ledgers)) {
+    for (const [address, stored] of Object.entries(ledger.stored)) sums.set(address, (sums.get(address) ?? 0) + stored.entries);
+  }
+  return sums;
+}
+
+function ledgerRow(id: number, ledger: Ledger, nameOf: Map<string, string>): LedgerRow {
+  const named = (address: string) => nameOf.get(address) ?? address;
+  const newest = Math.max(-1, ...Object.values(ledger.stored).map((stored) => stored.lastEntry));
+  const end = ledger.state === 'closed' ? ledger.lastEntry : ledger.lastAddConfirmed;
+  const changes = ledger.ensembles.map(({ firstEntry, bookies }) => ({ firstEntry, bookies: bookies.map(named) }));
+  return {
+    id,
+    label: ledgerLabel(ledger),
+    managedLedger: ledger.managedLedger,
+    cursor: ledger.cursor,
+    state: ledger.state,
+    fenced: ledger.fencedBy.length > 0,
+    recovered: ledger.recovered,
+    writer: ledger.writer,
+    ensembleSize: ledger.ensembles.at(-1)?.bookies.length ?? 0,
+    writeQuorum: ledger.writeQuorum,
+    ackQuorum: ledger.ackQuorum,
+    lastAddConfirmed: ledger.lastAddConfirmed,
+    end,
+    changes,
+    stripes: stripes(ledger, changes, ledger.state === 'closed' ? end : Math.max(end, newest), named),
+  };
+}
+
+function stripes(ledger: Ledger, changes: LedgerRow['changes'], last: number, named: (address: string) => string): LedgerRow['stripes'] {
+  const first = Math.max(0, last - SHOWN_ENTRIES + 1);
+  const storedBy = new Map(Object.entries(ledger.stored).map(([address, stored]) => [named(address), stored.lastEntry]));
+  const fenced = new Set(ledger.fencedBy.map(named));
+  const now = changes.at(-1)?.bookies ?? [];
+  const rows: LedgerRow['stripes'] = {};
+  for (const bookie of new Set(changes.flatMap((change) => change.bookies))) {
+    const cells: StripeCell[] = [];
+    for (let entry = first; entry <= last; entry++) {
+      const belongs = writeSet(changes, entry, ledger.writeQuorum).includes(bookie);
+      const afterChange = changes.some((change, index) => index > 0 && change.firstEntry === entry);
+      cells.push({ entry, belongs, stored: belongs && (storedBy.get(bookie) ?? -1) >= entry, afterChange });
+    }
+    rows[bookie] = { inEnsemble: now.includes(bookie), fenced: fenced.has(bookie), cells };
+  }
+  return rows;
+}
+
+/** BookKeeper's round robin: entry e goes to write-quorum bookies from position e mod ensemble size on. */
+export function writeSet(ensembles: { firstEntry: number; bookies: string[] }[], entry: number, writeQuorum: number): string[] {
+  const ensemble = ensembles.findLast((candidate) => candidate.firstEntry <= entry)?.bookies ?? [];
+  const set: string[] = [];
+  for (let replica = 0; replica < Math.min(writeQuorum, ensemble.length); replica++) {
+    set.push(ensemble[(entry + replica) % ensemble.length]!);
+  }
+  return set;
+}
+
+function ledgerLabel(ledger: Ledger): string {
+  const name = ledger.managedLedger.slice(ledger.managedLedger.lastIndexOf('/') + 1);
+  const label = name === '' ? '' : decodeURIComponent(name);
+  return ledger.cursor === '' ? label : `${label} · ${ledger.cursor}`;
+}

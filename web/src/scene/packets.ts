@@ -1,0 +1,124 @@
+import { isClient, LOST_AFTER_MS, type Flight } from '../trace/flights';
+import type { Message } from '../trace/types';
+
+/** What a message is for: picks the colour. */
+export type Flow = 'write' | 'replicate' | 'read' | 'coordinate' | 'consensus';
+
+export const FLOWS: readonly Flow[] = ['write', 'replicate', 'read', 'coordinate', 'consensus'];
+
+/** Where a message starts or ends: the first of these places that the picture has. */
+export type Place = readonly string[];
+
+export interface Packet {
+  n: number;
+  from: Place;
+  to: Place;
+  flow: Flow;
+  /** A response is drawn hollow. */
+  response: boolean;
+  /** Where it is between from (0) and to (1). */
+  progress: number;
+  /** On its way for longer than messages take: the receiver is paused, cut off or dead. */
+  stalled: boolean;
+  /** Messages that it stands for, from 1. */
+  weight: number;
+  message: Message;
+}
+
+export interface PacketOptions {
+  /** The least time, of the recorded clock, that a message is drawn on its way. */
+  minFlight: number;
+  /** At most so many packets; the rest is counted. */
+  limit: number;
+  hidden?: ReadonlySet<Flow>;
+}
+
+export interface PacketScene {
+  packets: Packet[];
+  /** Messages in flight that were not drawn, because of the limit. */
+  surplus: number;
+}
+
+/** The packets in flight at a time. A pure function of the flights and the time: pause, seek and replay need nothing else. */
+export function packetsAt(flights: readonly Flight[], time: number, options: PacketOptions): PacketScene {
+  const packets: Packet[] = [];
+  let surplus = 0;
+  for (const flight of flights) {
+    const progress = progressAt(flight, time, options.minFlight);
+    if (progress === undefined) continue;
+    const flow = flowOf(flight.message);
+    if (options.hidden?.has(flow)) continue;
+    if (packets.length >= options.limit) {
+      surplus++;
+      continue;
+    }
+    packets.push(packet(flight, flow, progress));
+  }
+  return { packets, surplus };
+}
+
+/**
+ * Where a flight is at a time, or undefined when it is not on its way. It arrives exactly when it was received, and leaves when it was
+ * sent or minFlight earlier than it arrived, whichever is first. While nobody has received it, it slows down before half way.
+ */
+export function progressAt(flight: Flight, time: number, minFlight: number): number | undefined {
+  const { sent, received } = flight;
+  if (received !== undefined) {
+    const start = Math.min(sent ?? received, received - minFlight);
+    return time < start || time >= received ? undefined : (time - start) / (received - start);
+  }
+  if (sent === undefined || time < sent) return undefined;
+  if (isClient(flight.message.to)) {
+    return time >= sent + minFlight ? undefined : (time - sent) / minFlight;
+  }
+  if (time > sent + LOST_AFTER_MS) return undefined;
+  return 0.5 * (1 - Math.exp(-(time - sent) / minFlight));
+}
+
+function packet(flight: Flight, flow: Flow, progress: number): Packet {
+  const { message } = flight;
+  return {
+    n: flight.n,
+    from: placeOf(message.from, message),
+    to: placeOf(message.to, message),
+    flow,
+    response: message.exchange.response,
+    progress,
+    stalled: flight.received === undefined && !isClient(message.to),
+    weight: Math.max(1, message.folded ?? 1),
+    message,
+  };
+}
+
+function placeOf(node: string, message: Message): Place {
+  if (isClient(node)) return [`client/${message.protocol === 'pulsar' ? 'pulsar' : 'kafka'}`];
+  return message.subject ? [`${node}/${message.subject}`, node] : [node];
+}
+
+const READ_NAMES = new Set(['fetch', 'message', 'flow', 'ack', 'ack_response', 'read_entry', 'readentry', 'read', 'listoffsets', 'offsetcommit', 'offsetfetch']);
+const WRITE_NAMES = new Set(['produce', 'send', 'send_receipt', 'initproducerid', 'initproducerid']);
+
+export function flowOf(message: Message): Flow {
+  const name = message.name.toLowerCase();
+  switch (message.protocol) {
+    case 'raft':
+      return 'consensus';
+    case 'zookeeper':
+      return 'coordinate';
+    case 'bookkeeper':
+      return name.includes('read') || name.includes('lac') ? 'read' : 'replicate';
+    case 'kafka':
+      if (name === 'fetch') return isClient(message.from) || isClient(message.to) ? 'read' : 'replicate';
+      break;
+  }
+  if (WRITE_NAMES.has(name)) return 'write';
+  if (READ_NAMES.has(name)) return 'read';
+  return 'coordinate';
+}
+
+/** Packets by flow, for the sentence that a screen reader gets. */
+export function countByFlow(packets: readonly Packet[]): Record<Flow, number> {
+  const counts: Record<Flow, number> = { write: 0, replicate: 0, read: 0, coordinate: 0, consensus: 0 };
+  for (const { flow, weight } of packets) counts[flow] += weight;
+  return counts;
+}

@@ -1,0 +1,263 @@
+import type { Text } from '../i18n/message';
+import type { State, TypedRecord } from '../trace/types';
+import { isInternal } from './kafka';
+import { topicLabel } from './pulsar';
+
+/** What kind of moment it is: picks the mark on the timeline. */
+export type Moment = 'fault' | 'node' | 'election' | 'partition' | 'ownership' | 'ledger' | 'client';
+
+export const MOMENTS: readonly Moment[] = ['fault', 'node', 'election', 'partition', 'ownership', 'ledger', 'client'];
+
+/** One sentence of the story: a notable record, told as a key with parameters. */
+export interface Sentence {
+  n: number;
+  time: number;
+  node: string;
+  side: 'ensemble' | 'kafka' | 'pulsar';
+  moment: Moment;
+  text: Text;
+}
+
+type Told = Pick<Sentence, 'side' | 'moment' | 'text'> | undefined;
+
+/** Sentences that are kept; the oldest go first. */
+const KEPT = 500;
+
+/**
+ * The story so far: the notable records as sentences, oldest first. What every server of the ensemble reports (a session's end) is told
+ * once, by the first.
+ */
+export class Story {
+  private sentences: Sentence[] = [];
+  private replicated = new Set<string>();
+
+  /** Takes a record with the state after it; returns its sentence if it is notable and new. */
+  take(record: TypedRecord, state: State): Sentence | undefined {
+    const sentence = sentenceOf(record, state);
+    if (!sentence || this.toldBefore(record)) return undefined;
+    this.sentences.push(sentence);
+    if (this.sentences.length > KEPT * 1.2) this.sentences = this.sentences.slice(-KEPT);
+    return sentence;
+  }
+
+  get all(): readonly Sentence[] {
+    return this.sentences;
+  }
+
+  clear(): void {
+    this.sentences = [];
+    this.replicated.clear();
+  }
+
+  private toldBefore(record: TypedRecord): boolean {
+    if (record.kind !== 'ensemble.sessionEnded' && record.kind !== 'ensemble.znodeDeleted') return false;
+    const subject = record.kind === 'ensemble.znodeDeleted' ? record.data.path : record.data.session;
+    const change = `${record.data.zxid} ${subject}`;
+    if (this.replicated.has(change)) return true;
+    this.replicated.add(change);
+    if (this.replicated.size > KEPT) this.replicated.delete(this.replicated.values().next().value!);
+    return false;
+  }
+}
+
+/** The sentence of a record, or undefined when the record is everyday. State is the one after the record. */
+export function sentenceOf(record: TypedRecord, state: State): Sentence | undefined {
+  const told = tellNode(record, state) ?? tellEnsemble(record, state) ?? tellKafka(record) ?? tellPulsar(record) ?? tellLedger(record, state);
+  return told && { n: record.n, time: record.time, node: record.node, ...told };
+}
+
+function tellNode(record: TypedRecord, state: State): Told {
+  const { node } = record;
+  const side = sideOf(state.nodes[node]?.role);
+  switch (record.kind) {
+    case 'node.ready':
+      return { side, moment: 'node', text: { key: 'story.nodeReady', params: { node } } };
+    case 'node.stopped':
+      switch (record.data.reason) {
+        case 'stopped':
+          return { side, moment: 'fault', text: { key: 'story.nodeStopped', params: { node } } };
+        case 'failed':
+          return { side, moment: 'fault', text: { key: 'story.nodeFailed', params: { node, detail: record.data.detail ?? '' } } };
+        case 'lost':
+          return { side, moment: 'fault', text: { key: 'story.nodeLost', params: { node } } };
+        default:
+          return { side, moment: 'fault', text: { key: 'story.nodeKilled', params: { node } } };
+      }
+    case 'node.paused':
+      return { side, moment: 'fault', text: { key: 'story.nodePaused', params: { node } } };
+    case 'node.resumed':
+      return { side, moment: 'node', text: { key: 'story.nodeResumed', params: { node } } };
+    case 'node.linkChanged': {
+      const { from, to, cut, delayMS, jitterMS, bytesPerSecond } = record.data;
+      const healthy = !cut && !delayMS && !jitterMS && !bytesPerSecond;
+      const key = cut ? 'story.linkCut' : healthy ? 'story.linkHealed' : 'story.linkSlowed';
+      return { side, moment: healthy ? 'node' : 'fault', text: { key, params: { from, to } } };
+    }
+    case 'trace.recordsDropped':
+      return { side, moment: 'fault', text: { key: 'story.recordsDropped', params: { node, count: record.data.count } } };
+    default:
+      return undefined;
+  }
+}
+
+function sideOf(role: string | undefined): Sentence['side'] {
+  if (role === 'kafka') return 'kafka';
+  return role === 'pulsar' || role === 'bookie' ? 'pulsar' : 'ensemble';
+}
+
+function tellEnsemble(record: TypedRecord, state: State): Told {
+  const { node } = record;
+  const side = 'ensemble';
+  switch (record.kind) {
+    case 'ensemble.roleChanged':
+      if (record.data.role !== 'leader') return undefined;
+      return { side, moment: 'election', text: { key: 'story.ensembleLeader', params: { node, term: String(record.data.term) } } };
+    case 'ensemble.sessionEnded': {
+      if (!record.data.expired) return undefined;
+      return { side, moment: 'fault', text: { key: 'story.sessionExpired', params: { session: record.data.session } } };
+    }
+    case 'ensemble.znodeDeleted': {
+      const { path, session } = record.data;
+      if (!session || !isSignpost(path)) return undefined;
+      return { side, moment: 'election', text: { key: 'story.ephemeralGone', params: { path } } };
+    }
+    case 'ensemble.watchFired': {
+      const { path, session } = record.data;
+      if (path !== '/controller') return undefined;
+      const client = state.ensemble.sessions[session]?.client || session;
+      return { side, moment: 'election', text: { key: 'story.watchFired', params: { node, client, path } } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function isSignpost(path: string): boolean {
+  return path === '/controller' || path.startsWith('/brokers/ids/') || path.startsWith('/loadbalance/') || path.startsWith('/ledgers/available/');
+}
+
+function tellKafka(record: TypedRecord): Told {
+  const side = 'kafka';
+  switch (record.kind) {
+    case 'kafka.controllerElected': {
+      const { broker, epoch } = record.data;
+      return { side, moment: 'election', text: { key: 'story.controllerElected', params: { broker: `kafka-${broker}`, epoch: String(epoch) } } };
+    }
+    case 'kafka.controllerResigned':
+      return { side, moment: 'election', text: { key: 'story.controllerResigned', params: { broker: `kafka-${record.data.broker}` } } };
+    case 'kafka.topicCreated': {
+      const { topic, replicas } = record.data;
+      const factor = replicas?.[0]?.length ?? 0;
+      return { side, moment: 'client', text: { key: 'story.topicCreated', params: { topic, count: replicas?.length ?? 0, factor } } };
+    }
+    case 'kafka.topicDeleted':
+      return { side, moment: 'client', text: { key: 'story.topicDeleted', params: { topic: record.data.topic } } };
+    case 'kafka.groupChanged': {
+      const { group, state, generation, members } = record.data;
+      const key = state === 'Stable' ? 'story.groupStable' : state === 'Empty' || state === 'Dead' ? 'story.groupEmpty' : 'story.groupRebalances';
+      return { side, moment: 'client', text: { key, params: { group, generation: String(generation), count: members?.length ?? 0 } } };
+    }
+    default:
+      return tellPartition(record);
+  }
+}
+
+function tellPartition(record: TypedRecord): Told {
+  const side = 'kafka';
+  switch (record.kind) {
+    case 'kafka.partitionStateChanged': {
+      const { topic, partition, leader, leaderEpoch, reason } = record.data;
+      if (isInternal(topic) || reason === 'created' || reason === 'isr-changed') return undefined;
+      const name = `${topic}-${partition}`;
+      if (leader < 0) return { side, moment: 'partition', text: { key: 'story.partitionOffline', params: { partition: name } } };
+      if (reason === 'replica-offline') return undefined;
+      const key = reason === 'election-unclean' ? 'story.leaderUnclean' : 'story.leaderChanged';
+      return { side, moment: 'partition', text: { key, params: { partition: name, leader: `kafka-${leader}`, epoch: String(leaderEpoch) } } };
+    }
+    case 'kafka.isrChanged': {
+      const { topic, partition, isr, added, removed } = record.data;
+      if (isInternal(topic)) return undefined;
+      const params = { partition: `${topic}-${partition}`, isr: brokers(isr) };
+      if (removed?.length) return { side, moment: 'partition', text: { key: 'story.isrShrunk', params: { ...params, brokers: brokers(removed) } } };
+      if (added?.length) return { side, moment: 'partition', text: { key: 'story.isrExpanded', params: { ...params, brokers: brokers(added) } } };
+      return undefined;
+    }
+    case 'kafka.truncated': {
+      const { topic, partition, from, to } = record.data;
+      const params = { node: record.node, partition: `${topic}-${partition}`, to, count: from - to };
+      return { side, moment: 'partition', text: { key: 'story.truncated', params } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function brokers(ids: readonly number[] | null | undefined): string[] {
+  return (ids ?? []).map((id) => `kafka-${id}`);
+}
+
+function tellPulsar(record: TypedRecord): Told {
+  const { node } = record;
+  const side = 'pulsar';
+  switch (record.kind) {
+    case 'pulsar.leaderElected':
+      return { side, moment: 'election', text: { key: 'story.loadManager', params: { node } } };
+    case 'pulsar.bundleOwned':
+      return { side, moment: 'ownership', text: { key: 'story.bundleOwned', params: { node, bundle: record.data.bundle, namespace: record.data.namespace } } };
+    case 'pulsar.bundleReleased':
+      return { side, moment: 'ownership', text: { key: 'story.bundleReleased', params: { node, bundle: record.data.bundle } } };
+    case 'pulsar.lookupAnswered':
+      if (record.data.result !== 'redirect') return undefined;
+      return { side, moment: 'ownership', text: { key: 'story.lookupRedirected', params: { node, topic: topicLabel(record.data.topic), url: record.data.url } } };
+    case 'pulsar.topicLoaded':
+      return { side, moment: 'ownership', text: { key: 'story.topicLoaded', params: { node, topic: topicLabel(record.data.topic) } } };
+    case 'pulsar.topicUnloaded':
+      return { side, moment: 'ownership', text: { key: 'story.topicUnloaded', params: { node, topic: topicLabel(record.data.topic) } } };
+    case 'pulsar.consumerAttached': {
+      const { topic, subscription, name } = record.data;
+      return { side, moment: 'client', text: { key: 'story.consumerAttached', params: { name, subscription, topic: topicLabel(topic) } } };
+    }
+    case 'pulsar.activeConsumerChanged': {
+      const { subscription, consumer } = record.data;
+      if (!consumer) return undefined;
+      return { side, moment: 'client', text: { key: 'story.activeConsumer', params: { subscription, consumer } } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function tellLedger(record: TypedRecord, state: State): Told {
+  const { node } = record;
+  const side = 'pulsar';
+  const moment = 'ledger';
+  switch (record.kind) {
+    case 'bookkeeper.ledgerOpened': {
+      const { ledger, ensemble, cursor } = record.data;
+      if (cursor) return undefined;
+      const bookies = (ensemble ?? []).map((address) => bookieName(state, address));
+      return { side, moment, text: { key: 'story.ledgerOpened', params: { node, ledger: String(ledger), bookies } } };
+    }
+    case 'bookkeeper.ensembleChanged': {
+      const { ledger, firstEntry, replaced, ensemble } = record.data;
+      const bookies = (ensemble ?? []).map((address) => bookieName(state, address));
+      const gone = (replaced ?? []).map((address) => bookieName(state, address));
+      return { side, moment, text: { key: 'story.ensembleChanged', params: { ledger: String(ledger), entry: firstEntry, bookies, replaced: gone } } };
+    }
+    case 'bookkeeper.ledgerFenced':
+      return { side, moment, text: { key: 'story.ledgerFenced', params: { node, ledger: String(record.data.ledger) } } };
+    case 'bookkeeper.recoveryStarted':
+      return { side, moment, text: { key: 'story.recoveryStarted', params: { node, ledger: String(record.data.ledger) } } };
+    case 'bookkeeper.ledgerClosed': {
+      const { ledger, lastEntry, recovered } = record.data;
+      const key = recovered ? 'story.ledgerRecovered' : 'story.ledgerClosed';
+      return { side, moment, text: { key, params: { ledger: String(ledger), entry: lastEntry } } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function bookieName(state: State, address: string): string {
+  return state.pulsar.bookies[address]?.node || address;
+}

@@ -1,0 +1,63 @@
+export type Mode = 'live' | 'paused' | 'playing';
+
+/** Speeds of replay; live is always 1. */
+export const SPEEDS = [0.05, 0.25, 0.5, 1, 2, 4] as const;
+
+/**
+ * The page's own clock over recorded time. Live, it follows the server's time a fixed delay behind, so that a message that takes
+ * microseconds can be drawn on its way and still arrive at the instant at which it was received. Paused or playing, it is where the
+ * viewer put it; the cluster runs on either way.
+ */
+export class Playback {
+  mode: Mode = 'live';
+  speed = 1;
+  time = 0;
+  /** The server's time minus performance.now(), from the frame that was the fastest on its way. */
+  private offset: number | undefined;
+
+  constructor(readonly delay = 700) {}
+
+  /** Learns the server's time from a record that has just arrived. Clocks drift: an old estimate gives way slowly. */
+  observe(recordTime: number, now: number): void {
+    const sample = recordTime - now;
+    this.offset = this.offset === undefined ? sample : Math.max(sample, this.offset - 0.02);
+  }
+
+  serverTime(now: number): number | undefined {
+    return this.offset === undefined ? undefined : now + this.offset;
+  }
+
+  /** Moves the clock to the frame at now, elapsed milliseconds after the last one. */
+  advance(now: number, elapsed: number, span: { from: number; to: number } | undefined): void {
+    const live = this.serverTime(now);
+    if (this.mode === 'live') {
+      if (live !== undefined) this.time = live - this.delay;
+      return;
+    }
+    if (!span) return;
+    if (this.mode === 'playing') {
+      this.time += elapsed * this.speed;
+      if (live !== undefined && this.time >= live - this.delay) this.mode = 'live';
+    }
+    this.time = Math.max(this.time, span.from);
+  }
+
+  pause(): void {
+    this.mode = 'paused';
+  }
+
+  play(): void {
+    if (this.mode === 'paused') this.mode = 'playing';
+  }
+
+  goLive(): void {
+    this.mode = 'live';
+    this.speed = 1;
+  }
+
+  /** Puts the clock at an instant and stops it there. */
+  moveTo(time: number): void {
+    this.mode = 'paused';
+    this.time = time;
+  }
+}

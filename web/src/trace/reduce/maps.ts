@@ -1,0 +1,20 @@
+// The state's maps are plain objects as JSON gives them, and their keys are names that users choose: a topic may be called "constructor"
+// or "__proto__". So reading looks at own properties only, and writing never meets a setter.
+
+export function own<T>(map: Record<string, T>, key: string | number): T | undefined {
+  return Object.hasOwn(map, key) ? map[key] : undefined;
+}
+
+export function put<T>(map: Record<string, T>, key: string | number, value: T): T {
+  if (key === '__proto__') Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true });
+  else map[key] = value;
+  return value;
+}
+
+export function events(folded: number | undefined): number {
+  return Math.max(1, folded ?? 0);
+}
+
+export function sorted(values: Iterable<string>): string[] {
+  return [...values].sort();
+}

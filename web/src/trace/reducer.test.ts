@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { typed } from './decode';
+import { apply, emptyState } from './reducer';
+import type { State, WireRecord } from './types';
+
+const folder = new URL('../../../engine/world/testdata/', import.meta.url);
+
+const lines = (name: string): unknown[] =>
+  readFileSync(new URL(name, folder), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown);
+
+const runs = readdirSync(folder)
+  .filter((name) => name.endsWith('.states.jsonl'))
+  .map((name) => name.slice(0, -'.states.jsonl'.length));
+
+describe('the reducer, held against the states that engine/world recorded', () => {
+  it('has runs to be held against', () => expect(runs).toContain('crafted'));
+
+  it.each(runs)('reaches the same states as Go: %s', (run) => {
+    const records = lines(`${run}.jsonl`) as WireRecord[];
+    const states = lines(`${run}.states.jsonl`) as { n: number; state: State }[];
+    expect(states.length).toBeGreaterThan(0);
+    expect(states.at(-1)!.n).toBe(records.length);
+    const expected = new Map(states.map(({ n, state }) => [n, state]));
+    const state = emptyState();
+    records.forEach((record, index) => {
+      apply(state, typed(record));
+      const want = expected.get(index + 1);
+      if (want) expect(state, `after record ${index + 1}, ${record.kind}`).toEqual(want);
+    });
+  });
+});
+
+describe('names that are also names of JavaScript', () => {
+  it('takes a topic called constructor and one called __proto__ for topics', () => {
+    const state = emptyState();
+    for (const topic of ['constructor', '__proto__']) {
+      const data = { topic, topicID: 'id', replicas: [[1, 2, 3]] };
+      apply(state, typed({ n: 1, run: 'r', node: 'kafka-1', seq: 1, at: '2026-01-01T00:00:00Z', kind: 'kafka.topicCreated', data }));
+    }
+    expect(Object.keys(state.kafka.topics)).toEqual(['constructor', '__proto__']);
+    expect(Object.getPrototypeOf(state.kafka.topics)).toBe(Object.prototype);
+  });
+});

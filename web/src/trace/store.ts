@@ -1,0 +1,156 @@
+import { typed } from './decode';
+import { Flights } from './flights';
+import { apply } from './reducer';
+import type { SnapshotFrame, State, TypedRecord, WireRecord } from './types';
+
+interface Checkpoint {
+  n: number;
+  state: State;
+}
+
+export interface StoreLimits {
+  /** Records that are kept; the oldest go first. */
+  records: number;
+  /** Records between two checkpoints: seek replays at most so many. */
+  checkpointEvery: number;
+}
+
+const DEFAULT_LIMITS: StoreLimits = { records: 60_000, checkpointEvery: 2_000 };
+
+/**
+ * A bounded window of the trace that can be asked for the state after any of its records.
+ *
+ * Invariants: records have consecutive n; clock[i] (the time at which record i is shown) never goes back although the nodes' own times may;
+ * the first checkpoint is the state before the first record, so that every state of the window can be reached.
+ */
+export class TraceStore {
+  readonly flights = new Flights();
+  /** How often the server had to give a new snapshot because this page was too slow. */
+  resynchronised = 0;
+
+  private records: TypedRecord[] = [];
+  private clock: number[] = [];
+  private checkpoints: Checkpoint[] = [];
+  private latest: { n: number; state: State } | undefined;
+  private cursor: Checkpoint | undefined;
+
+  constructor(private readonly limits: StoreLimits = DEFAULT_LIMITS) {}
+
+  /** Starts anew from a snapshot: the records before it are not known. */
+  reset(frame: SnapshotFrame): void {
+    this.records = [];
+    this.clock = [];
+    this.flights.clear();
+    this.cursor = undefined;
+    this.latest = { n: frame.n, state: frame.state };
+    this.checkpoints = [{ n: frame.n, state: structuredClone(frame.state) }];
+    this.resynchronised = frame.resynchronised;
+  }
+
+  /** Takes records in order; returns those that were new. A gap is an error: the caller has to ask for a snapshot. */
+  append(wire: WireRecord[]): TypedRecord[] {
+    const latest = this.latest;
+    if (!latest) throw new Error('records came before the first snapshot');
+    const fresh: TypedRecord[] = [];
+    for (const one of wire) {
+      if (one.n <= latest.n) continue;
+      if (one.n !== latest.n + 1) throw new Error(`record ${latest.n + 1} is missing: ${one.n} came instead`);
+      const record = typed(one);
+      this.records.push(record);
+      this.clock.push(Math.max(record.time, this.clock.at(-1) ?? -Infinity));
+      this.flights.take(record);
+      apply(latest.state, record);
+      latest.n = record.n;
+      fresh.push(record);
+      if (record.n - this.checkpoints.at(-1)!.n >= this.limits.checkpointEvery) {
+        this.checkpoints.push({ n: record.n, state: structuredClone(latest.state) });
+      }
+    }
+    if (this.records.length > this.limits.records) this.forgetOldest();
+    return fresh;
+  }
+
+  get ready(): boolean {
+    return this.latest !== undefined;
+  }
+
+  /** n of the state before the first record. */
+  get firstN(): number {
+    return this.checkpoints[0]?.n ?? 0;
+  }
+
+  get lastN(): number {
+    return this.latest?.n ?? 0;
+  }
+
+  /** The times that can be shown; undefined while there is no record. */
+  get span(): { from: number; to: number } | undefined {
+    return this.clock.length === 0 ? undefined : { from: this.clock[0]!, to: this.clock.at(-1)! };
+  }
+
+  /** The state now. It is the store's own: read it, do not keep or change it. */
+  get state(): State | undefined {
+    return this.latest?.state;
+  }
+
+  /** The state after record n, n kept within the window. Going forward from the last call is cheap; the result is the store's own. */
+  seek(n: number): State {
+    const latest = this.latest;
+    if (!latest) throw new Error('seek before the first snapshot');
+    const target = Math.min(Math.max(n, this.firstN), latest.n);
+    if (target === latest.n) return latest.state;
+    const nearest = this.checkpointBefore(target);
+    if (!this.cursor || this.cursor.n > target || this.cursor.n < nearest.n) {
+      this.cursor = { n: nearest.n, state: structuredClone(nearest.state) };
+    }
+    const first = this.records[0]!.n;
+    for (let next = this.cursor.n + 1; next <= target; next++) apply(this.cursor.state, this.records[next - first]!);
+    this.cursor.n = target;
+    return this.cursor.state;
+  }
+
+  record(n: number): TypedRecord | undefined {
+    const first = this.records[0]?.n;
+    return first === undefined ? undefined : this.records[n - first];
+  }
+
+  /** The time at which the state after record n is shown. */
+  timeOf(n: number): number | undefined {
+    const first = this.records[0]?.n;
+    return first === undefined ? undefined : this.clock[n - first];
+  }
+
+  /** n of the last record that is shown at the time; firstN when the time is before all of them. */
+  nAt(time: number): number {
+    let low = 0;
+    let high = this.clock.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.clock[middle]! <= time) low = middle + 1;
+      else high = middle;
+    }
+    return this.firstN + low;
+  }
+
+  private checkpointBefore(n: number): Checkpoint {
+    let found = this.checkpoints[0]!;
+    for (const checkpoint of this.checkpoints) {
+      if (checkpoint.n > n) break;
+      found = checkpoint;
+    }
+    return found;
+  }
+
+  /** Drops the records up to a checkpoint, so that the first checkpoint stays the state before the first record. */
+  private forgetOldest(): void {
+    const surplus = this.records.length - this.limits.records;
+    const keepFrom = this.checkpoints.findIndex((checkpoint) => checkpoint.n - this.firstN >= surplus);
+    if (keepFrom <= 0) return;
+    const dropped = this.checkpoints[keepFrom]!.n - this.firstN;
+    this.checkpoints = this.checkpoints.slice(keepFrom);
+    this.records = this.records.slice(dropped);
+    this.clock = this.clock.slice(dropped);
+    this.flights.forget(this.firstN + 1);
+    if (this.cursor && this.cursor.n < this.firstN) this.cursor = undefined;
+  }
+}
