@@ -6,15 +6,19 @@ import (
 )
 
 // Tracer records the events of one node. Emit never blocks and is safe from any goroutine; a nil Tracer discards.
+//
+// Memory is bounded: at most capacity records wait to be drained, and what comes then is counted instead ([RecordsDropped]). Hot
+// events are folded before that; see folder.
 type Tracer struct {
 	run  string
 	node string
 
 	mu      sync.Mutex
 	seq     uint64
-	pending []Record // bounded by capacity
+	pending []Record // at most limit
 	dropped int64
 	limit   int
+	folder  folder
 }
 
 // NewTracer returns the tracer of one node. Capacity bounds the records that wait to be drained.
@@ -33,20 +37,44 @@ func (t *Tracer) Node() string {
 // Emit records an event and returns its name, so that a later event can give it as cause.
 func (t *Tracer) Emit(event Event) Ref { return t.EmitCaused(Ref{}, event) }
 
-// EmitCaused records an event that another one led to.
+// EmitCaused records an event that another one led to. The Ref is zero when the event was dropped.
 func (t *Tracer) EmitCaused(cause Ref, event Event) Ref {
 	if t == nil {
 		return Ref{}
 	}
+	hot, isHot := event.(Hot)
+	kind := event.Kind()
 	at := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !isHot {
+		t.folder.seal()
+		return t.record(cause, kind, at, event)
+	}
+	f := t.folder.flowOf(hot, kind, at)
+	if f == nil {
+		return t.record(cause, kind, at, event)
+	}
+	if f.open {
+		into := &t.pending[f.index]
+		into.Data = into.Data.(Hot).Merge(event)
+		return Ref{Node: t.node, Seq: into.Seq}
+	}
+	ref := t.record(cause, kind, at, event)
+	if ref.Seq != 0 {
+		t.folder.openAt(f, len(t.pending)-1)
+	}
+	return ref
+}
+
+// record appends to the bounded buffer, under the lock.
+func (t *Tracer) record(cause Ref, kind string, at time.Time, event Event) Ref {
 	if len(t.pending) >= t.limit {
 		t.dropped++
 		return Ref{}
 	}
 	t.seq++
-	t.pending = append(t.pending, Record{Run: t.run, Node: t.node, Seq: t.seq, At: at, Cause: cause, Kind: event.Kind(), Data: event})
+	t.pending = append(t.pending, Record{Run: t.run, Node: t.node, Seq: t.seq, At: at, Cause: cause, Kind: kind, Data: event})
 	return Ref{Node: t.node, Seq: t.seq}
 }
 
@@ -54,7 +82,9 @@ func (t *Tracer) EmitCaused(cause Ref, event Event) Ref {
 func (t *Tracer) Drain(records []Record) []Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.folder.seal()
 	records = append(records, t.pending...)
+	clear(t.pending) // the events belong to the reader now
 	t.pending = t.pending[:0]
 	if t.dropped > 0 {
 		t.seq++
