@@ -2,6 +2,7 @@ package trace
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,6 +11,12 @@ import (
 // Memory is bounded: at most capacity records wait to be drained, and what comes then is counted instead ([RecordsDropped]). Hot
 // events are folded before that; see folder.
 type Tracer struct {
+	*buffer
+	silent atomic.Bool
+}
+
+// buffer is what all lives of a node record into.
+type buffer struct {
 	run  string
 	node string
 
@@ -23,7 +30,22 @@ type Tracer struct {
 
 // NewTracer returns the tracer of one node. Capacity bounds the records that wait to be drained.
 func NewTracer(run, node string, capacity int) *Tracer {
-	return &Tracer{run: run, node: node, limit: capacity}
+	return &Tracer{buffer: &buffer{run: run, node: node, limit: capacity}}
+}
+
+// Life returns a tracer for one life of the node, from its start to its end: it records into the same sequence until it is silenced.
+func (t *Tracer) Life() *Tracer {
+	if t == nil {
+		return nil
+	}
+	return &Tracer{buffer: t.buffer}
+}
+
+// Silence discards everything from now on: a crashed node says nothing more, although its goroutines may take a moment to end.
+func (t *Tracer) Silence() {
+	if t != nil {
+		t.silent.Store(true)
+	}
 }
 
 // Node is the name of the node that the tracer records.
@@ -47,6 +69,9 @@ func (t *Tracer) EmitCaused(cause Ref, event Event) Ref {
 	at := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.silent.Load() {
+		return Ref{}
+	}
 	if !isHot {
 		t.folder.seal()
 		return t.record(cause, kind, at, event)
@@ -68,14 +93,14 @@ func (t *Tracer) EmitCaused(cause Ref, event Event) Ref {
 }
 
 // record appends to the bounded buffer, under the lock.
-func (t *Tracer) record(cause Ref, kind string, at time.Time, event Event) Ref {
-	if len(t.pending) >= t.limit {
-		t.dropped++
+func (b *buffer) record(cause Ref, kind string, at time.Time, event Event) Ref {
+	if len(b.pending) >= b.limit {
+		b.dropped++
 		return Ref{}
 	}
-	t.seq++
-	t.pending = append(t.pending, Record{Run: t.run, Node: t.node, Seq: t.seq, At: at, Cause: cause, Kind: kind, Data: event})
-	return Ref{Node: t.node, Seq: t.seq}
+	b.seq++
+	b.pending = append(b.pending, Record{Run: b.run, Node: b.node, Seq: b.seq, At: at, Cause: cause, Kind: kind, Data: event})
+	return Ref{Node: b.node, Seq: b.seq}
 }
 
 // Drain takes what was recorded since the last call, oldest first, and appends it to records.

@@ -138,6 +138,23 @@ func TestFullTracerCounts(t *testing.T) {
 	}
 }
 
+// A restarted node goes on in the same sequence; what its dead predecessor still says is not heard.
+func TestLives(t *testing.T) {
+	tracer := trace.NewTracer("run", "kafka-1", 100)
+	first := tracer.Life()
+	first.Emit(trace.NodeReady{})
+	first.Silence()
+	if ref := first.Emit(trace.NodePaused{}); ref != (trace.Ref{}) {
+		t.Errorf("a silenced life recorded %v", ref)
+	}
+	if ref := tracer.Life().Emit(trace.NodeReady{}); ref.Seq != 2 {
+		t.Errorf("the second life begins at %v", ref)
+	}
+	if records := tracer.Drain(nil); len(records) != 2 {
+		t.Errorf("records are %+v", records)
+	}
+}
+
 func TestConcurrentEmit(t *testing.T) {
 	tracer := trace.NewTracer("run", "kafka-1", 100_000)
 	var writers sync.WaitGroup
