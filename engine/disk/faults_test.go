@@ -121,3 +121,20 @@ func TestFreeze(t *testing.T) {
 		expect(t, f, "text")
 	})
 }
+
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	first, err := disk.NewOS(dir)
+	check(t, err)
+	unlock, err := first.Lock()
+	check(t, err)
+	second, err := disk.NewOS(dir)
+	check(t, err)
+	if _, err := second.Lock(); !errors.Is(err, disk.ErrLocked) {
+		t.Fatalf("a second lock: %v", err)
+	}
+	check(t, unlock())
+	unlock, err = second.Lock()
+	check(t, err)
+	check(t, unlock())
+}
