@@ -44,7 +44,7 @@ var importRules = []importRule{
 	{"engine/media", nil, "a medium is a place for files and knows no engine"},
 	{"engine/world", []string{"engine/trace"}, "what a trace tells is computed from the trace alone"},
 
-	{"engine/ensemble/tree", []string{"engine/trace"}, "pure"},
+	{"engine/ensemble/tree", []string{"engine/trace", "engine/ensemble/jute"}, "pure"},
 	{"engine/ensemble", with(seams, []string{"engine/commitlog", "engine/ensemble"}), "the ensemble serves both engines and knows neither"},
 
 	{"engine/kafka/replica", []string{"engine/trace"}, "pure"},
