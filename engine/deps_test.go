@@ -69,6 +69,7 @@ var importRules = []importRule{
 	{"visualizer", []string{"engine", "labs", "visualizer", "web"}, "the page's server sees the engines and the labs"},
 	{"web", nil, "the page is files"},
 	{"notes", nil, "the notes are files"},
+	{"interop", nil, "the clients that are tested here know nothing of ours"},
 	{"main.go", everything, "only main wires everything"},
 }
 
