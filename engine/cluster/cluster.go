@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"twinlog/engine/disk"
+	"twinlog/engine/fabric"
+	"twinlog/engine/node"
+	"twinlog/engine/trace"
+)
+
+const (
+	// traceCapacity bounds the records of a node that wait for Drain.
+	traceCapacity = 1 << 14
+	// stopPatience is how long the nodes have for their orderly shutdown before they are killed.
+	stopPatience = 10 * time.Second
+)
+
+// Config says which nodes there are.
+type Config struct {
+	Nodes []node.Config
+	// Fabric is all nodes' network; nil: TCP.
+	Fabric *fabric.Fabric
+	// Disk gives a node its files, which stay its own over restarts.
+	Disk func(node string) (disk.Disk, error)
+	// Run names this run of the process in the trace.
+	Run    string
+	Logger *slog.Logger // nil discards
+	Make   Maker        // nil: MakeNode
+}
+
+// Cluster is many nodes in one process. It implements [Control].
+type Cluster struct {
+	fabric *fabric.Fabric
+	slots  []*Slot // in the order of Nodes
+	ready  chan struct{}
+}
+
+var _ Control = (*Cluster)(nil)
+
+// New makes the cluster; nothing runs yet.
+func New(config Config) (*Cluster, error) {
+	c := &Cluster{fabric: config.Fabric, ready: make(chan struct{})}
+	if c.fabric == nil {
+		c.fabric = fabric.NewTCP()
+	}
+	nodes := slices.Clone(config.Nodes)
+	slices.SortFunc(nodes, byRole)
+	for _, nodeConfig := range nodes {
+		if err := nodeConfig.Validate(); err != nil {
+			return nil, err
+		}
+		if c.slot(nodeConfig.Name()) != nil {
+			return nil, fmt.Errorf("there are two nodes %s", nodeConfig.Name())
+		}
+		files, err := config.Disk(nodeConfig.Name())
+		if err != nil {
+			return nil, fmt.Errorf("the files of %s: %w", nodeConfig.Name(), err)
+		}
+		c.slots = append(c.slots, NewSlot(SlotConfig{
+			Node: nodeConfig, Fabric: c.fabric, Disk: files, Logger: config.Logger, Make: config.Make,
+			Tracer: trace.NewTracer(config.Run, nodeConfig.Name(), traceCapacity),
+		}))
+	}
+	return c, nil
+}
+
+var roleOrder = []string{node.RoleEnsemble, node.RoleKafka, node.RolePulsar, node.RoleBookie}
+
+func byRole(a, b node.Config) int {
+	if a.Role != b.Role {
+		return slices.Index(roleOrder, a.Role) - slices.Index(roleOrder, b.Role)
+	}
+	return a.ID - b.ID
+}
+
+// Run starts all nodes and returns when the context has ended and all nodes are stopped, or when the first start of a node fails. A
+// node that fails later does not end the others.
+func (c *Cluster) Run(ctx context.Context) error {
+	err := c.startAll(ctx)
+	if err == nil {
+		close(c.ready)
+		<-ctx.Done()
+	} else if ctx.Err() != nil {
+		err = nil // it was stopped while it started
+	}
+	return errors.Join(err, c.stopAll())
+}
+
+// Ready is closed when all nodes serve.
+func (c *Cluster) Ready() <-chan struct{} { return c.ready }
+
+// startAll starts the ensemble first: everybody else begins by asking it, and would wait longer after a failed attempt than for it.
+func (c *Cluster) startAll(ctx context.Context) error {
+	isEnsemble := func(s *Slot) bool { return s.config.Role == node.RoleEnsemble }
+	if err := each(c.slots, isEnsemble, func(s *Slot) error { return s.Start(ctx) }); err != nil {
+		return err
+	}
+	return each(c.slots, func(s *Slot) bool { return !isEnsemble(s) }, func(s *Slot) error { return s.Start(ctx) })
+}
+
+// stopAll stops clients before those they use: brokers say goodbye to bookies and ensemble, bookies to the ensemble.
+func (c *Cluster) stopAll() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+	defer cancel()
+	var failures []error
+	for _, roles := range [][]string{{node.RoleKafka, node.RolePulsar}, {node.RoleBookie}, {node.RoleEnsemble}} {
+		failures = append(failures, each(c.slots,
+			func(s *Slot) bool { return slices.Contains(roles, s.config.Role) },
+			func(s *Slot) error { return s.Close(ctx) }))
+	}
+	return errors.Join(failures...)
+}
+
+// each does something to all chosen slots at the same time and waits for all.
+func each(slots []*Slot, chosen func(*Slot) bool, do func(*Slot) error) error {
+	var all sync.WaitGroup
+	failures := make([]error, len(slots))
+	for i, s := range slots {
+		if chosen(s) {
+			all.Go(func() { failures[i] = do(s) })
+		}
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}
+
+func (c *Cluster) slot(name string) *Slot {
+	for _, s := range c.slots {
+		if s.Name() == name {
+			return s
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) do(name string, action func(*Slot) error) error {
+	s := c.slot(name)
+	if s == nil {
+		names := make([]string, len(c.slots))
+		for i, s := range c.slots {
+			names[i] = s.Name()
+		}
+		return fmt.Errorf("%q: %w; nodes are %s", name, ErrUnknownNode, strings.Join(names, ", "))
+	}
+	return action(s)
+}
+
+// Nodes implements [Control].
+func (c *Cluster) Nodes() []NodeStatus {
+	all := make([]NodeStatus, len(c.slots))
+	for i, s := range c.slots {
+		all[i] = s.Status()
+	}
+	return all
+}
+
+// Kill implements [Control].
+func (c *Cluster) Kill(ctx context.Context, name string) error {
+	return c.do(name, func(s *Slot) error { return s.Kill(ctx) })
+}
+
+// Stop implements [Control].
+func (c *Cluster) Stop(ctx context.Context, name string) error {
+	return c.do(name, func(s *Slot) error { return s.Stop(ctx) })
+}
+
+// Start implements [Control].
+func (c *Cluster) Start(ctx context.Context, name string) error {
+	return c.do(name, func(s *Slot) error { return s.Start(ctx) })
+}
+
+// Pause implements [Control].
+func (c *Cluster) Pause(ctx context.Context, name string) error {
+	return c.do(name, func(s *Slot) error { return s.Pause(ctx) })
+}
+
+// Resume implements [Control].
+func (c *Cluster) Resume(ctx context.Context, name string) error {
+	return c.do(name, func(s *Slot) error { return s.Resume(ctx) })
+}
+
+// Links implements [Control].
+func (c *Cluster) Links() []LinkRule {
+	var rules []LinkRule
+	for _, rule := range c.fabric.Links() {
+		rules = append(rules, LinkRule(rule))
+	}
+	return rules
+}
+
+// SetLink implements [Control]. The event is recorded by the node that sends over the link, by the receiver when the sender is the
+// client.
+func (c *Cluster) SetLink(from, to string, link fabric.Link) error {
+	if from == to {
+		return fmt.Errorf("a link is between two nodes, not from %s to itself", from)
+	}
+	var recorder *Slot
+	for _, name := range []string{to, from} {
+		if name == fabric.Client {
+			continue
+		}
+		if err := c.do(name, func(s *Slot) error { recorder = s; return nil }); err != nil {
+			return err
+		}
+	}
+	if err := c.fabric.SetLink(from, to, link); err != nil {
+		return err
+	}
+	recorder.Tracer().Emit(LinkEvent(from, to, link))
+	return nil
+}
+
+// LinkEvent is the trace's event of a rule.
+func LinkEvent(from, to string, link fabric.Link) trace.LinkChanged {
+	return trace.LinkChanged{
+		From: from, To: to, Cut: link.Cut, DelayMS: link.Delay.Milliseconds(), JitterMS: link.Jitter.Milliseconds(),
+		BytesPerSecond: link.BytesPerSecond,
+	}
+}
+
+// Drain implements [Control].
+func (c *Cluster) Drain(records []trace.Record) []trace.Record {
+	for _, s := range c.slots {
+		records = s.Tracer().Drain(records)
+	}
+	return records
+}
+
+// Disk is the disk of a node's life, for faults; nil when there is none.
+func (c *Cluster) Disk(name string) *disk.Faults {
+	if s := c.slot(name); s != nil {
+		return s.Disk()
+	}
+	return nil
+}

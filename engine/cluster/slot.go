@@ -1,0 +1,380 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"twinlog/engine/disk"
+	"twinlog/engine/fabric"
+	"twinlog/engine/node"
+	"twinlog/engine/trace"
+)
+
+// Runnable is a node that runs once, as [node.Node] does.
+type Runnable interface {
+	Run(ctx context.Context) error
+	Ready() <-chan struct{}
+}
+
+// Maker makes the node for one life of a slot.
+type Maker func(config node.Config, surroundings node.Surroundings) (Runnable, error)
+
+// MakeNode is the Maker of real nodes.
+func MakeNode(config node.Config, surroundings node.Surroundings) (Runnable, error) {
+	return node.New(config, surroundings)
+}
+
+// Slot is a place for one node, which can live there several times: its name, its files and its trace stay, everything else is new in
+// each life. All methods may be called from any goroutine; actions take turns.
+type Slot struct {
+	config node.Config
+	fabric *fabric.Fabric
+	files  disk.Disk
+	tracer *trace.Tracer
+	logger *slog.Logger
+	make   Maker
+
+	turn chan struct{} // holds one token: the right to act
+
+	mu    sync.Mutex
+	state string
+	life  *life // the last one; nil before the first
+}
+
+// life is one run of the node.
+type life struct {
+	view   *fabric.View
+	disk   *disk.Faults
+	tracer *trace.Tracer
+	cancel context.CancelFunc
+	ready  chan struct{} // closed when the node serves
+	done   chan struct{} // closed when Run has returned and the state is set
+	err    error         // of Run; read after done
+	// ending is the state that an end of Run leads to: StateFailed unless someone asked for it. Guarded by Slot.mu.
+	ending string
+}
+
+// SlotConfig is what a slot is made of.
+type SlotConfig struct {
+	Node   node.Config
+	Fabric *fabric.Fabric
+	Disk   disk.Disk
+	Tracer *trace.Tracer
+	Logger *slog.Logger // nil discards
+	Make   Maker        // nil: MakeNode
+}
+
+// NewSlot returns an empty slot: its node is stopped.
+func NewSlot(config SlotConfig) *Slot {
+	s := &Slot{
+		config: config.Node, fabric: config.Fabric, files: config.Disk, tracer: config.Tracer, logger: config.Logger, make: config.Make,
+		turn: make(chan struct{}, 1), state: StateStopped,
+	}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if s.make == nil {
+		s.make = MakeNode
+	}
+	s.turn <- struct{}{}
+	return s
+}
+
+// Name is the node's name.
+func (s *Slot) Name() string { return s.config.Name() }
+
+// Tracer is the node's, over all its lives.
+func (s *Slot) Tracer() *trace.Tracer { return s.tracer }
+
+// Status is the node as it is now.
+func (s *Slot) Status() NodeStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return NodeStatus{Name: s.Name(), Role: s.config.Role, ID: s.config.ID, State: s.state, Addresses: s.config.AddressesToTell()}
+}
+
+// act takes the turn. The returned function gives it back.
+func (s *Slot) act(ctx context.Context, action string) (func(), error) {
+	select {
+	case <-s.turn:
+		return func() { s.turn <- struct{}{} }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s %s: waiting for another action on it: %w", action, s.Name(), context.Cause(ctx))
+	}
+}
+
+// current returns the life when the state is one of those allowed.
+func (s *Slot) current(action string, allowed ...string) (*life, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, state := range allowed {
+		if s.state == state {
+			return s.life, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s: %w: it is %s", action, s.Name(), ErrWrongState, s.state)
+}
+
+// Start begins a life and returns when the node serves or has failed. When the context ends first, the node goes on starting.
+func (s *Slot) Start(ctx context.Context) error {
+	l, err := s.startLife(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-l.ready:
+		return nil
+	case <-l.done:
+		if l.err == nil {
+			return fmt.Errorf("start %s: it ended before it served", s.Name())
+		}
+		return l.err
+	case <-ctx.Done():
+		return fmt.Errorf("start %s: it does not serve yet: %w", s.Name(), context.Cause(ctx))
+	}
+}
+
+func (s *Slot) startLife(ctx context.Context) (*life, error) {
+	release, err := s.act(ctx, "start")
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	last, err := s.current("start", StateStopped, StateKilled, StateFailed)
+	if err != nil {
+		return nil, err
+	}
+	if last != nil {
+		if err := s.awaitEnd(ctx, "start", last); err != nil {
+			return nil, err
+		}
+	}
+	return s.begin(), nil
+}
+
+func (s *Slot) begin() *life {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &life{
+		view: s.fabric.Of(s.Name()), disk: disk.NewFaults(s.files), tracer: s.tracer.Life(), cancel: cancel,
+		ready: make(chan struct{}), done: make(chan struct{}), ending: StateFailed,
+	}
+	s.mu.Lock()
+	s.life, s.state = l, StateStarting
+	s.mu.Unlock()
+	s.tracer.Emit(trace.NodeStarted{Role: s.config.Role, ID: s.config.ID, Addresses: s.config.AddressesToTell()})
+	go s.live(ctx, l)
+	return l
+}
+
+// live runs the node from the beginning to the end of a life.
+func (s *Slot) live(ctx context.Context, l *life) {
+	defer close(l.done)
+	defer l.cancel()
+	l.err = s.run(ctx, l)
+	// Whatever is left of it, such as bytes on a slow link, ends with it.
+	l.tracer.Silence()
+	l.view.Sever()
+	l.disk.Sever()
+
+	s.mu.Lock()
+	ending := l.ending
+	s.state = ending
+	s.mu.Unlock()
+	switch {
+	case ending == StateKilled: // Kill has told of it, and the errors are what a kill does
+		l.err = nil
+		return
+	case ending == StateFailed && l.err == nil:
+		l.err = fmt.Errorf("node %s ended without being asked to", s.Name())
+	}
+	event := trace.NodeStopped{Reason: ending}
+	if l.err != nil {
+		event.Detail = l.err.Error()
+		s.logger.Error("the node ended with an error", "node", s.Name(), "error", l.err)
+	}
+	s.tracer.Emit(event)
+}
+
+func (s *Slot) run(ctx context.Context, l *life) error {
+	n, err := s.make(s.config, node.Surroundings{
+		Network: l.view, Disk: l.disk, Tracer: l.tracer, Logger: s.logger.With("node", s.Name()),
+	})
+	if err != nil {
+		return err
+	}
+	finished := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-n.Ready():
+			s.serves(l)
+		case <-finished:
+		}
+	}()
+	err = n.Run(ctx)
+	close(finished)
+	<-watched
+	return err
+}
+
+// serves notes that the node is ready, unless its end has begun.
+func (s *Slot) serves(l *life) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == StateStarting && l.ending == StateFailed {
+		s.state = StateRunning
+		l.tracer.Emit(trace.NodeReady{})
+		close(l.ready)
+	}
+}
+
+// Kill crashes the node: its network and disk fail from one moment to the next, nothing is flushed, nobody is told. It returns when that
+// has happened; the dead node's goroutines may take a moment to find out, and the next Start waits for them.
+func (s *Slot) Kill(ctx context.Context) error {
+	release, err := s.act(ctx, "kill")
+	if err != nil {
+		return err
+	}
+	defer release()
+	l, err := s.current("kill", StateStarting, StateRunning, StatePaused)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	select {
+	case <-l.done: // it ended by itself in the meantime
+		s.mu.Unlock()
+		return fmt.Errorf("kill %s: %w: it has ended by itself", s.Name(), ErrWrongState)
+	default:
+	}
+	l.ending, s.state = StateKilled, StateKilled
+	s.mu.Unlock()
+	l.tracer.Silence()
+	l.disk.Sever() // first, so that nothing is written because a connection broke
+	l.view.Sever()
+	l.cancel()
+	s.tracer.Emit(trace.NodeStopped{Reason: StateKilled})
+	return nil
+}
+
+// Stop shuts the node down in order. When the context ends first, the node goes on stopping.
+func (s *Slot) Stop(ctx context.Context) error {
+	l, err := s.stopLife(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.awaitEnd(ctx, "stop", l); err != nil {
+		return err
+	}
+	return l.err
+}
+
+func (s *Slot) stopLife(ctx context.Context) (*life, error) {
+	release, err := s.act(ctx, "stop")
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	l, err := s.current("stop", StateStarting, StateRunning)
+	if errors.Is(err, ErrWrongState) && s.Status().State == StatePaused {
+		return nil, fmt.Errorf("%w; resume it first, or kill it", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	l.ending = StateStopped
+	s.mu.Unlock()
+	l.cancel()
+	return l, nil
+}
+
+func (s *Slot) awaitEnd(ctx context.Context, action string, l *life) error {
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s %s: its last life has not ended yet: %w", action, s.Name(), context.Cause(ctx))
+	}
+}
+
+// Pause freezes the node's network and disk.
+func (s *Slot) Pause(ctx context.Context) error {
+	release, err := s.act(ctx, "pause")
+	if err != nil {
+		return err
+	}
+	defer release()
+	l, err := s.current("pause", StateRunning)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != StateRunning || l.ending != StateFailed {
+		return fmt.Errorf("pause %s: %w: it is about to end", s.Name(), ErrWrongState)
+	}
+	l.view.Freeze()
+	l.disk.Freeze()
+	s.state = StatePaused
+	l.tracer.Emit(trace.NodePaused{})
+	return nil
+}
+
+// Resume ends Pause.
+func (s *Slot) Resume(ctx context.Context) error {
+	release, err := s.act(ctx, "resume")
+	if err != nil {
+		return err
+	}
+	defer release()
+	l, err := s.current("resume", StatePaused)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == StatePaused {
+		s.state = StateRunning
+		l.tracer.Emit(trace.NodeResumed{})
+	}
+	l.disk.Thaw()
+	l.view.Thaw()
+	return nil
+}
+
+// Disk is the disk of the node's life, for faults; nil before the first.
+func (s *Slot) Disk() *disk.Faults {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life == nil {
+		return nil
+	}
+	return s.life.disk
+}
+
+// Close ends the node for good: an orderly stop, or a kill where that is not possible or the context ends first. It returns after all of
+// its goroutines ended, or with an error when they do not.
+func (s *Slot) Close(ctx context.Context) error {
+	err := s.Stop(ctx)
+	if errors.Is(err, ErrWrongState) {
+		err = nil
+	}
+	patience := context.WithoutCancel(ctx)
+	if kill := s.Kill(patience); kill != nil && !errors.Is(kill, ErrWrongState) {
+		return errors.Join(err, kill)
+	}
+	s.mu.Lock()
+	l := s.life
+	s.mu.Unlock()
+	if l == nil {
+		return err
+	}
+	afterKill, cancel := context.WithTimeout(patience, stopPatience)
+	defer cancel()
+	return errors.Join(err, s.awaitEnd(afterKill, "close", l))
+}

@@ -1,0 +1,71 @@
+package node
+
+import (
+	"fmt"
+	"time"
+)
+
+// Pace says how long the nodes wait for each other before they act.
+type Pace string
+
+const (
+	// Classroom reacts to a crash within a few seconds, so that a lesson can watch it.
+	Classroom Pace = "classroom"
+	// Production waits as long as the real systems do by default.
+	Production Pace = "production"
+)
+
+func (p Pace) validate() error {
+	switch p {
+	case Classroom, Production:
+		return nil
+	}
+	return fmt.Errorf("pace %q is neither %s nor %s", p, Classroom, Production)
+}
+
+// timeouts are what a pace sets.
+type timeouts struct {
+	tickTime            time.Duration // ZooKeeper's tickTime: sessions last 2 to 20 of them
+	electionTimeout     time.Duration // of the ensemble
+	heartbeatInterval   time.Duration // of the ensemble's leader
+	kafkaSession        time.Duration // zookeeper.session.timeout.ms
+	pulsarSession       time.Duration // zooKeeperSessionTimeoutMillis of Pulsar-mode brokers
+	bookieSession       time.Duration // zkTimeout of bookies
+	replicaLagMax       time.Duration // replica.lag.time.max.ms
+	groupInitialDelay   time.Duration // group.initial.rebalance.delay.ms
+	lostBookieRecovery  time.Duration // lostBookieRecoveryDelay
+	offsetsPartitions   int           // offsets.topic.num.partitions
+	pulsarInactiveTopic time.Duration // brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
+}
+
+// Sources of the production column: Kafka 3.9, Pulsar 4.0, BookKeeper 4.17 and ZooKeeper 3.8 defaults.
+func (p Pace) timeouts() timeouts {
+	if p == Production {
+		return timeouts{
+			tickTime:            2 * time.Second,
+			electionTimeout:     time.Second,
+			heartbeatInterval:   200 * time.Millisecond,
+			kafkaSession:        18 * time.Second,
+			pulsarSession:       30 * time.Second,
+			bookieSession:       10 * time.Second,
+			replicaLagMax:       30 * time.Second,
+			groupInitialDelay:   3 * time.Second,
+			lostBookieRecovery:  0,
+			offsetsPartitions:   50,
+			pulsarInactiveTopic: time.Minute,
+		}
+	}
+	return timeouts{
+		tickTime:            time.Second,
+		electionTimeout:     300 * time.Millisecond,
+		heartbeatInterval:   75 * time.Millisecond,
+		kafkaSession:        4 * time.Second,
+		pulsarSession:       4 * time.Second,
+		bookieSession:       4 * time.Second,
+		replicaLagMax:       5 * time.Second,
+		groupInitialDelay:   0,
+		lostBookieRecovery:  10 * time.Second,
+		offsetsPartitions:   12,
+		pulsarInactiveTopic: -1,
+	}
+}
