@@ -81,7 +81,8 @@ fuzz: ## fuzz every decoder for FUZZ_TIME each
 
 .PHONY: bench
 bench: build ## benchmarks, as ratios where there is something to compare with
-	bin/twinlog bench
+	go build -o bin/kfakepeer ./bench/kfakepeer
+	bin/twinlog bench --kafka-peer bin/kfakepeer
 
 .PHONY: clean
 clean: ## remove what was built
