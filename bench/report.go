@@ -53,6 +53,8 @@ func (s samples) percent() (percent samples) {
 // report prints the figures as a table, each as soon as it is known.
 type report struct{ out io.Writer }
 
-func (r report) title(text string) { fmt.Fprintf(r.out, "\n%s\n%s\n", text, strings.Repeat("-", len(text))) }
+func (r report) title(text string) {
+	fmt.Fprintf(r.out, "\n%s\n%s\n", text, strings.Repeat("-", len(text)))
+}
 
 func (r report) line(what, figure string) { fmt.Fprintf(r.out, "%-58s %s\n", what, figure) }

@@ -130,7 +130,9 @@ func (b *bench) startClassroom(arguments ...string) (*classroom, error) {
 
 func (c *classroom) kafka() []string { return addresses(9092+c.offset, 3) }
 
-func (c *classroom) pulsar() string { return "pulsar://" + strings.Join(addresses(6650+c.offset, 2), ",") }
+func (c *classroom) pulsar() string {
+	return "pulsar://" + strings.Join(addresses(6650+c.offset, 2), ",")
+}
 
 func addresses(first, count int) (list []string) {
 	for i := range count {

@@ -92,7 +92,7 @@ var onlyIn = map[string]struct {
 	"pgregory.net/rapid":                 {nil, "tests only"},
 	"go.uber.org/goleak":                 {nil, "tests only"},
 	"github.com/stretchr/testify":        {nil, "tests only"},
-	"github.com/twmb/franz-go/pkg/kfake": {nil, "a peer to measure against, not a part"},
+	"github.com/twmb/franz-go/pkg/kfake": {[]string{"bench/kfakepeer"}, "a peer to measure against, not a part"},
 	"github.com/twmb/franz-go/pkg/kmsg":  {[]string{"engine/kafka"}, "the Kafka protocol is Kafka-mode's"},
 	"twinlog/engine/pulsar/pulsarpb":     {[]string{"engine/pulsar"}, "the Pulsar protocol is Pulsar-mode's"},
 	"twinlog/engine/pulsar/bookkeeperpb": {[]string{"engine/pulsar"}, "the BookKeeper protocol is Pulsar-mode's"},
