@@ -130,3 +130,13 @@ func (s *State) brokersChanged(plan *Plan, changed []Broker) {
 	}
 	s.tellBrokersAboutEachOther(plan, s.liveIDs())
 }
+
+// CheckReplicas asks a broker about its replicas, by telling it their roles again: it lost a log directory and did not say which replicas
+// were on it.
+func (s *State) CheckReplicas(broker int32) Plan {
+	var plan Plan
+	s.replicasToOnline(&plan, s.replicas(func(r replica) bool {
+		return r.broker == broker && s.online(r.partition, broker) && r.state() == OnlineReplica
+	}))
+	return plan
+}

@@ -1,0 +1,55 @@
+package controllerdriver
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"twinlog/engine/kafka/controller"
+)
+
+// WantedTopic is a topic that a broker creates because a client asked for it.
+type WantedTopic struct {
+	Name       string
+	Partitions int32 // -1: the broker's default
+	Factor     int16 // -1: the broker's default
+	Config     map[string]string
+}
+
+// CreateMissingTopics creates topics that were asked for, as auto.create.topics.enable does and FindCoordinator for __consumer_offsets.
+// Any broker may do so. It returns at once; the client is told LEADER_NOT_AVAILABLE or COORDINATOR_NOT_AVAILABLE and asks again. What
+// cannot be created now (too few brokers, say) is logged and tried again with the next request.
+func (d *Driver) CreateMissingTopics(topics ...WantedTopic) {
+	accepted := d.configs.do(func(ctx context.Context) {
+		for _, topic := range topics {
+			d.createMissingTopic(ctx, topic)
+		}
+	})
+	if !accepted {
+		d.logger.Warn("topics are not created now: too many changes wait", "topics", len(topics), "waiting", maxConfigJobs)
+	}
+}
+
+func (d *Driver) createMissingTopic(ctx context.Context, wanted WantedTopic) {
+	snapshot := d.config.Metadata()
+	if _, known := snapshot.Topic(wanted.Name); known {
+		return
+	}
+	topic := &newTopic{name: wanted.Name, partitions: wanted.Partitions, factor: wanted.Factor, config: wanted.Config, id: newTopicID()}
+	var brokers []controller.Broker
+	for _, broker := range snapshot.Brokers() {
+		brokers = append(brokers, controller.Broker{ID: broker.ID, Rack: broker.Rack})
+	}
+	refused := judgeName(topic.name, snapshot.TopicNames())
+	if refused == nil {
+		refused = d.place(topic, brokers)
+	}
+	if refused != nil {
+		d.logger.Warn("a topic that was asked for cannot be created", "topic", topic.name, "reason", *refused.message())
+		return
+	}
+	if err := d.writeTopic(ctx, topic); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		d.logger.Warn("a topic that was asked for cannot be created", "topic", topic.name, "error", err)
+	}
+}
