@@ -72,6 +72,8 @@ type Config struct {
 	// ZooKeeper servers (host:port) that everybody but the ensemble itself uses.
 	ZooKeeper []string
 	Pace      Pace
+	// Counts says how many nodes of each role the classroom has, for defaults such as the number of copies; missing: enough of them.
+	Counts map[string]int
 	// NodeOf names the node at an address, for the trace; nil: the address itself.
 	NodeOf func(address string) string
 }

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"twinlog/engine/cluster"
+	"twinlog/engine/disk"
+	"twinlog/engine/fabric"
+	"twinlog/engine/node"
+)
+
+// upOptions are the flags of twinlog up.
+type upOptions struct {
+	layout   cluster.Layout
+	data     string
+	pace     string
+	logLevel string
+	started  time.Time
+}
+
+func upCommand(started time.Time) *cobra.Command {
+	options := upOptions{layout: cluster.DefaultLayout(), started: started}
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Start the whole classroom in this process",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, stop := untilSignalled(command.Context())
+			defer stop()
+			return up(ctx, options, command.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.data, "data", "", "directory that keeps everything; without it, a temporary one that is removed at the end")
+	flags.StringVar(&options.layout.Host, "host", options.layout.Host, "address that all nodes listen on")
+	flags.IntVar(&options.layout.PortOffset, "port-offset", 0, "is added to every port")
+	flags.IntVar(&options.layout.Kafka, "kafka", options.layout.Kafka, "number of Kafka-mode brokers")
+	flags.IntVar(&options.layout.Pulsar, "pulsar", options.layout.Pulsar, "number of Pulsar-mode brokers")
+	flags.IntVar(&options.layout.Bookies, "bookies", options.layout.Bookies, "number of bookies")
+	flags.IntVar(&options.layout.Ensemble, "ensemble", options.layout.Ensemble, "number of ensemble servers")
+	flags.StringSliceVar(&options.layout.ZooKeeper, "zookeeper", nil, "a real ZooKeeper (HOST:PORT,…) to use instead of the ensemble")
+	flags.StringVar(&options.pace, "pace", string(node.Classroom), "how long nodes wait for each other: classroom (seconds) or production (as the real systems do)")
+	flags.StringVar(&options.logLevel, "log", "warn", "what is logged to the standard error: debug, info, warn or error")
+	return command
+}
+
+// untilSignalled returns a context that ends with the first interrupt; the second one ends the process.
+func untilSignalled(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+		<-signals
+		fmt.Fprintln(os.Stderr, "twinlog: interrupted again, leaving at once")
+		runForced()
+		os.Exit(130)
+	}()
+	return ctx, cancel
+}
+
+// up runs the classroom until the context ends.
+func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
+	logger, err := newLogger(options.logLevel)
+	if err != nil {
+		return err
+	}
+	options.layout.Pace = node.Pace(options.pace)
+	options.layout.Host = reachableHost(options.layout.Host)
+	nodes, err := options.layout.Nodes()
+	if err != nil {
+		return err
+	}
+	if err := checkPorts(options.layout, nodes); err != nil {
+		return err
+	}
+	data, err := openData(options.data, options.layout)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, data.close()) }()
+	classroom, err := cluster.New(cluster.Config{
+		Nodes: nodes, Fabric: fabric.NewTCP(), Run: newRunName(), Logger: logger,
+		Disk: func(name string) (disk.Disk, error) { return disk.NewOS(filepath.Join(data.directory, name)) },
+	})
+	if err != nil {
+		return err
+	}
+	services := []service{classroom}
+	page, err := newPage(classroom, options.layout, data.directory, logger)
+	if err != nil {
+		return err
+	}
+	if page != nil {
+		services = append(services, page)
+	}
+	printEndpoints(out, options, nodes, page != nil)
+	return runServices(ctx, services, func() {
+		fmt.Fprintf(out, "ready in %.2f s\n", time.Since(options.started).Seconds())
+	})
+}
+
+// service is what runs beside others until the context ends.
+type service interface {
+	Run(ctx context.Context) error
+	Ready() <-chan struct{}
+}
+
+// runServices runs all until the context ends or one of them fails, and calls ready once all are. The first service ends last: the
+// others are about it.
+func runServices(ctx context.Context, services []service, ready func()) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	firstCtx, endFirst := context.WithCancel(context.WithoutCancel(ctx))
+	defer endFirst()
+	ended := make(chan error, len(services))
+	firstEnded := make(chan error, 1)
+	for i, s := range services {
+		go func() {
+			serviceCtx, result := ctx, ended
+			if i == 0 {
+				serviceCtx, result = firstCtx, firstEnded
+			}
+			err := s.Run(serviceCtx)
+			if err != nil {
+				cancel(err)
+			} else {
+				cancel(nil)
+			}
+			result <- err
+		}()
+	}
+	for _, s := range services {
+		select {
+		case <-s.Ready():
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() == nil {
+		ready()
+	}
+	<-ctx.Done()
+	var failures []error
+	for range services[1:] {
+		failures = append(failures, <-ended)
+	}
+	endFirst()
+	return errors.Join(append(failures, <-firstEnded)...)
+}
+
+func newLogger(level string) (*slog.Logger, error) {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log %s: it is one of debug, info, warn, error", level)
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: least})), nil
+}
+
+// reachableHost turns "all addresses" into one that clients can be told to dial.
+func reachableHost(host string) string {
+	ip := net.ParseIP(host)
+	if host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return host
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return "127.0.0.1"
+	}
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && !network.IP.IsLoopback() && network.IP.To4() != nil {
+			return network.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// checkPorts tries every port before anything starts.
+func checkPorts(layout cluster.Layout, nodes []node.Config) error {
+	type port struct{ address, purpose string }
+	ports := []port{{layout.Address(cluster.PortPage), "the page"}}
+	for _, config := range nodes {
+		for purpose, address := range config.Addresses {
+			ports = append(ports, port{address.Listen, fmt.Sprintf("%s (%s)", config.Name(), purpose)})
+		}
+	}
+	var taken []string
+	for _, p := range ports {
+		listener, err := net.Listen("tcp", p.address)
+		if err != nil {
+			taken = append(taken, fmt.Sprintf("  %s for %s: %v", p.address, p.purpose, errors.Unwrap(err)))
+			continue
+		}
+		if err := listener.Close(); err != nil {
+			return err
+		}
+	}
+	if len(taken) > 0 {
+		return fmt.Errorf("cannot listen on\n%s\nIs another twinlog (or Kafka, Pulsar, ZooKeeper) running? Stop it, or move all ports with --port-offset %d",
+			strings.Join(taken, "\n"), layout.PortOffset+10000)
+	}
+	return nil
+}
+
+func printEndpoints(out io.Writer, options upOptions, nodes []node.Config, hasPage bool) {
+	list := func(role, purpose string) string {
+		var all []string
+		for _, config := range nodes {
+			if config.Role == role {
+				all = append(all, config.Addresses[purpose].Advertise())
+			}
+		}
+		return strings.Join(all, ",")
+	}
+	coordination := list(node.RoleEnsemble, node.PurposeZooKeeper)
+	if len(options.layout.ZooKeeper) > 0 {
+		coordination = strings.Join(options.layout.ZooKeeper, ",") + " (a real ZooKeeper)"
+	}
+	type line struct{ name, value string }
+	lines := []line{{"ensemble", coordination}, {"Kafka", list(node.RoleKafka, node.PurposeKafka)}}
+	if options.layout.Pulsar > 0 {
+		lines = append(lines, line{"Pulsar", "pulsar://" + list(node.RolePulsar, node.PurposePulsar)},
+			line{"Pulsar HTTP", "http://" + list(node.RolePulsar, node.PurposeHTTP)})
+	}
+	lines = append(lines, line{"bookies", list(node.RoleBookie, node.PurposeBookie)})
+	if hasPage {
+		lines = append(lines, line{"page", "http://" + options.layout.Address(cluster.PortPage)})
+	}
+	for _, l := range lines {
+		if l.value != "" {
+			fmt.Fprintf(out, "%-12s %s\n", l.name, l.value)
+		}
+	}
+}
