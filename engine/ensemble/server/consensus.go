@@ -1,0 +1,379 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"twinlog/engine/ensemble/protocol"
+	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/trace"
+)
+
+// consensus is the owner's part that deals with Raft.
+type consensus struct {
+	raft    *raft.RawNode
+	members *raftpb.ConfState
+	// applied is the last entry that the tree has.
+	applied     uint64
+	appliedTerm uint64
+	leader      uint64 // Raft id; 0 when unknown
+	role        raft.StateType
+	term        uint64
+	vote        uint64
+	proposals   []*raftpb.Entry // commands to be ordered, as leader
+	campaigned  bool
+}
+
+const (
+	maxUncommitted   = 64 << 20 // bytes that a leader takes before they are committed
+	maxMessage       = 1 << 20  // bytes of entries in one message
+	maxInflight      = 256      // messages on their way to a follower
+	maxInflightBytes = 32 << 20
+	maxApply         = 8 << 20 // bytes that are applied in one go
+)
+
+func (o *owner) raftConfig(applied uint64) *raft.Config {
+	return &raft.Config{
+		ID: o.storage.raftID, ElectionTick: o.config.electionTicks(), HeartbeatTick: heartbeatTicks,
+		Storage: o.storage.memory, Applied: applied, AsyncStorageWrites: true,
+		MaxSizePerMsg: maxMessage, MaxInflightMsgs: maxInflight, MaxInflightBytes: maxInflightBytes,
+		MaxUncommittedEntriesSize: maxUncommitted, MaxCommittedSizePerReady: maxApply,
+		// CheckQuorum: a leader that does not hear from a majority steps down, so that a minority stops serving. PreVote: a server
+		// that was cut off does not disturb the others when it comes back.
+		CheckQuorum: true, PreVote: true,
+		DisableProposalForwarding: true, // the leader stamps the time
+		StepDownOnRemoval:         true,
+		Logger:                    raftLogger{o.log},
+	}
+}
+
+// adopt makes a tree this server's state.
+func (o *owner) adopt(adopted *tree.Tree, metadata *raftpb.SnapshotMetadata) {
+	o.tree = adopted
+	o.members = proto.Clone(metadata.GetConfState()).(*raftpb.ConfState)
+	o.applied, o.appliedTerm = metadata.GetIndex(), metadata.GetTerm()
+	o.snapshots.last = metadata.GetIndex()
+}
+
+// advance hands Raft what waits and does what Raft wants done.
+func (o *owner) advance() error {
+	if len(o.proposals) > 0 {
+		err := o.raft.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(o.storage.raftID), Entries: o.proposals})
+		if err != nil {
+			o.log.Debug("commands were not taken; their servers will send them again", "commands", len(o.proposals), "error", err)
+		}
+		o.proposals = nil
+	}
+	for o.raft.HasReady() {
+		ready := o.raft.Ready()
+		if ready.HardState != nil {
+			o.noteHardState(ready.HardState)
+		}
+		if ready.SoftState != nil {
+			o.noteRole(ready.SoftState)
+		}
+		for _, message := range ready.Messages {
+			if err := o.deliver(message); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deliver brings a message of Raft's to where it belongs: the disk, the tree, or another server.
+func (o *owner) deliver(message *raftpb.Message) error {
+	switch message.GetTo() {
+	case raft.LocalAppendThread:
+		o.storage.enqueue(storageJob{append: message})
+	case raft.LocalApplyThread:
+		if err := o.apply(message.GetEntries()); err != nil {
+			return err
+		}
+		for _, response := range message.GetResponses() {
+			o.step(response)
+		}
+	case o.storage.raftID:
+		o.step(message)
+	default:
+		o.send(message)
+	}
+	return nil
+}
+
+func (o *owner) send(message *raftpb.Message) {
+	to := message.GetTo()
+	if message.GetType() == raftpb.MsgSnap {
+		o.transport.sendSnapshot(message)
+		return
+	}
+	if !o.transport.send(serverOf(to), outgoing{message: message}) && message.GetType() == raftpb.MsgApp {
+		o.raft.ReportUnreachable(to)
+	}
+}
+
+func (o *owner) step(message *raftpb.Message) {
+	if err := o.raft.Step(message); err != nil {
+		o.log.Debug("Raft refused a message", "type", message.GetType(), "from", o.config.name(serverOf(message.GetFrom())), "error", err)
+	}
+}
+
+// stored is called by the storage's goroutine when a batch is durable. What other servers wait for goes out at once.
+func (o *owner) stored(jobs []storageJob) {
+	var local []*raftpb.Message
+	for _, job := range jobs {
+		for _, response := range job.append.GetResponses() {
+			if response.GetTo() == o.storage.raftID {
+				local = append(local, response)
+			} else {
+				o.transport.send(serverOf(response.GetTo()), outgoing{message: response})
+			}
+		}
+	}
+	o.server.post(storedEvent{jobs: jobs, responses: local})
+}
+
+// storedEvent: a batch of storage jobs is durable.
+type storedEvent struct {
+	jobs      []storageJob
+	responses []*raftpb.Message
+}
+
+func (e storedEvent) happen(o *owner) {
+	for _, job := range e.jobs {
+		if job.snapshot != nil {
+			o.snapshots.running = false
+		}
+		if snapshot := job.append.GetSnapshot(); !raft.IsEmptySnap(snapshot) {
+			o.restore(snapshot)
+		}
+	}
+	for _, response := range e.responses {
+		o.step(response)
+	}
+}
+
+// apply gives committed entries to the tree.
+func (o *owner) apply(entries []*raftpb.Entry) error {
+	for _, entry := range entries {
+		if entry.GetIndex() <= o.applied {
+			continue
+		}
+		switch {
+		case entry.GetType() != raftpb.EntryNormal:
+			if err := o.applyMembers(entry); err != nil {
+				return err
+			}
+		case len(entry.GetData()) > 0:
+			if err := o.applyCommand(entry); err != nil {
+				return err
+			}
+		}
+		o.applied, o.appliedTerm = entry.GetIndex(), entry.GetTerm()
+		o.snapshots.bytes += int64(len(entry.GetData()))
+	}
+	if len(entries) > 0 {
+		o.tracer.Emit(trace.EnsembleCommitAdvanced{Term: o.appliedTerm, Index: o.applied, Zxid: o.tree.Zxid()})
+	}
+	return nil
+}
+
+// applyMembers changes the Raft group.
+func (o *owner) applyMembers(entry *raftpb.Entry) error {
+	change := &raftpb.ConfChangeV2{}
+	if entry.GetType() == raftpb.EntryConfChange {
+		single := &raftpb.ConfChange{}
+		if err := proto.Unmarshal(entry.GetData(), single); err != nil {
+			return fmt.Errorf("entry %d, a change of the members: %w", entry.GetIndex(), err)
+		}
+		change = single.AsV2()
+	} else if err := proto.Unmarshal(entry.GetData(), change); err != nil {
+		return fmt.Errorf("entry %d, a change of the members: %w", entry.GetIndex(), err)
+	}
+	o.members = o.raft.ApplyConfChange(change)
+	return nil
+}
+
+// applyCommand does one command and tells everybody on this server who waits for it: first the watchers, then the client that asked.
+func (o *owner) applyCommand(entry *raftpb.Entry) error {
+	command, op, err := protocol.DecodeCommand(entry.GetData())
+	if err != nil {
+		// It was decoded before it was ordered, so this server and that one disagree about the format.
+		return fmt.Errorf("entry %d: %w", entry.GetIndex(), err)
+	}
+	outcome := o.tree.Apply(entry.GetTerm(), command)
+	if !outcome.Taken {
+		return nil
+	}
+	o.noteSession(command, outcome)
+	ended := int64(0)
+	if _, closes := command.Operation.(*tree.CloseSession); closes {
+		ended = command.Session
+	}
+	o.fire(outcome, ended)
+	o.streamApplied(command, op, outcome)
+	return nil
+}
+
+// restore replaces the tree by one that the leader sent.
+func (o *owner) restore(snapshot *raftpb.Snapshot) {
+	restored, err := tree.Restore(snapshot.GetData())
+	if err != nil {
+		// The bytes came through checksums; to go on with the old tree would be to diverge in silence.
+		panic(fmt.Sprintf("ensemble server: the leader's snapshot at index %d: %v", snapshot.GetMetadata().GetIndex(), err))
+	}
+	o.stopServing("a snapshot of the leader replaced this server's tree")
+	o.adopt(restored, snapshot.GetMetadata())
+	o.transport.connect(o.peerAddresses())
+	o.traceTree()
+}
+
+// noteRole records who leads, and begins or ends leading.
+func (o *owner) noteRole(now *raft.SoftState) {
+	was, wasLeader := o.role, o.leader
+	o.role, o.leader = now.RaftState, now.Lead
+	o.term = o.raft.BasicStatus().GetTerm()
+	o.tracer.Emit(trace.EnsembleRoleChanged{Term: o.term, Role: roleNames[o.role], Leader: o.config.name(serverOf(o.leader))})
+	if wasLeader != o.leader {
+		o.log.Info("leader", "leader", o.config.name(serverOf(o.leader)), "term", o.term, "role", roleNames[o.role])
+	}
+	if o.role == raft.StateLeader && was != raft.StateLeader {
+		o.beginLeading()
+	}
+	if o.role != raft.StateLeader && was == raft.StateLeader {
+		o.endLeading()
+	}
+	if o.leader != raft.None && o.leader != wasLeader {
+		o.leaderKnown()
+	}
+}
+
+func (o *owner) noteHardState(hard *raftpb.HardState) {
+	if hard.GetVote() != 0 && (hard.GetVote() != o.vote || hard.GetTerm() != o.term) {
+		o.tracer.Emit(trace.EnsembleVoteCast{Term: hard.GetTerm(), For: o.config.name(serverOf(hard.GetVote()))})
+	}
+	o.vote, o.term = hard.GetVote(), hard.GetTerm()
+}
+
+// isLeader tells whether this server orders commands.
+func (o *owner) isLeader() bool { return o.role == raft.StateLeader }
+
+// order appends a command to the log, as leader; when it is not (any more), the command's server will send it again.
+func (o *owner) order(command []byte) {
+	if !o.isLeader() || !protocol.StampTime(command, nowMS()) {
+		return
+	}
+	o.proposals = append(o.proposals, &raftpb.Entry{Data: command})
+}
+
+func (o *owner) peerEvents() peerEvents {
+	post := func(e event) { o.server.post(e) }
+	return peerEvents{
+		connected:    func(to int32) { post(connectedEvent{to}) },
+		disconnected: func(to int32, refused bool) { post(disconnectedEvent{to, refused}) },
+		hello:        func(h hello) { post(helloEvent{h}) },
+		raft:         func(m *raftpb.Message) { post(raftEvent{m}) },
+		command:      func(command []byte) { post(commandEvent{command}) },
+		touched:      func(sessions []int64) { post(touchedEvent{sessions}) },
+		snapshotSent: func(to uint64, failed bool) { post(snapshotSentEvent{to, failed}) },
+	}
+}
+
+type (
+	connectedEvent    struct{ to int32 }
+	disconnectedEvent struct {
+		to      int32
+		refused bool
+	}
+	helloEvent        struct{ hello hello }
+	raftEvent         struct{ message *raftpb.Message }
+	commandEvent      struct{ command []byte }
+	touchedEvent      struct{ sessions []int64 }
+	snapshotSentEvent struct {
+		to     uint64
+		failed bool
+	}
+)
+
+// happen: with a new connection to the leader, what was lost with the old one is sent again. And the first connections of a server
+// that has just started may be enough for an election.
+func (e connectedEvent) happen(o *owner) {
+	if e.to == serverOf(o.leader) {
+		o.resend()
+	}
+	o.campaignEarly()
+}
+
+func (e disconnectedEvent) happen(*owner) {}
+
+func (e helloEvent) happen(*owner) {}
+
+func (e raftEvent) happen(o *owner) { o.step(e.message) }
+
+func (e commandEvent) happen(o *owner) {
+	if _, _, err := protocol.DecodeCommand(e.command); err != nil {
+		o.log.Warn("a peer sent a command that cannot be read", "error", err)
+		return
+	}
+	o.order(e.command)
+}
+
+func (e touchedEvent) happen(o *owner) {
+	for _, id := range e.sessions {
+		o.touch(id)
+	}
+}
+
+func (e snapshotSentEvent) happen(o *owner) {
+	status := raft.SnapshotFinish
+	if e.failed {
+		status = raft.SnapshotFailure
+	}
+	o.raft.ReportSnapshot(e.to, status)
+}
+
+// campaignEarly starts the first election as soon as a majority is connected, instead of after a timeout. The connected server with
+// the smallest number does it, so that they do not split the votes; if its log is too old, the timeouts decide as usual.
+func (o *owner) campaignEarly() {
+	if o.campaigned || o.leader != raft.None {
+		return
+	}
+	connected := append(o.transport.connectedTo(), int32(o.config.ID))
+	voters := 0
+	for _, id := range o.members.GetVoters() {
+		if slices.Contains(connected, serverOf(id)) {
+			voters++
+		}
+	}
+	if voters <= len(o.members.GetVoters())/2 {
+		return
+	}
+	o.campaigned = true
+	if slices.Min(connected) != int32(o.config.ID) {
+		return
+	}
+	if err := o.raft.Campaign(); err != nil {
+		o.log.Debug("campaigning", "error", err)
+	}
+}
+
+// begin is called once, before the first event.
+func (o *owner) begin() {
+	o.traceTree()
+	o.serving.incarnation = max(o.tree.Incarnation(int32(o.config.ID))+1, time.Now().UnixNano())
+	o.campaignEarly()
+}
+
+// end is called once, after the last event: clients are let go.
+func (o *owner) end() {
+	o.stopServing("the server stops")
+}
+
+func (o *owner) hello(to int32) hello {
+	return hello{from: o.storage.raftID, to: to}
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"time"
+
+	"twinlog/engine/ensemble/protocol"
+	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/trace"
+)
+
+// serving tells whether this server takes clients.
+type serving struct {
+	on bool
+	// incarnation of this server's stream of commands.
+	incarnation int64
+	// barrier: one is on its way. When it is applied, this server is in touch with a majority and has caught up with it.
+	barrier    bool
+	leaderless time.Duration
+	readied    bool
+}
+
+// leaderKnown is called when there is a new leader.
+func (o *owner) leaderKnown() {
+	o.serving.leaderless = 0
+	o.resend()
+	o.sendBarrier()
+}
+
+// tickServing stops serving when there has been no leader for long, and otherwise tries to begin.
+func (o *owner) tickServing(elapsed time.Duration) {
+	if o.leader == 0 {
+		if o.serving.leaderless += elapsed; o.serving.on && o.serving.leaderless > o.config.leaderlessGrace() {
+			o.stopServing("no leader is known")
+		}
+		return
+	}
+	o.serving.leaderless = 0
+	o.sendBarrier()
+}
+
+func (o *owner) sendBarrier() {
+	if o.serving.on || o.serving.barrier || o.leader == 0 {
+		return
+	}
+	o.serving.barrier = true
+	o.submit(pendingCommand{barrier: true}, func(head protocol.CommandHead) []byte {
+		return protocol.EncodeCommand(head, &tree.Barrier{})
+	})
+}
+
+func (o *owner) barrierApplied() {
+	o.serving.barrier = false
+	if o.serving.on {
+		return
+	}
+	o.serving.on = true
+	o.log.Info("serving", "zxid", sessionName(o.tree.Zxid()))
+	if !o.serving.readied {
+		o.serving.readied = true
+		close(o.server.ready)
+	}
+}
+
+// stopServing closes every client's connection. What they wait for may still happen; they learn of it when they connect again.
+func (o *owner) stopServing(reason string) {
+	for _, c := range o.clients {
+		o.hangUp(c, reason)
+	}
+	if o.serving.on {
+		o.log.Info("not serving", "reason", reason)
+		o.serving.on = false
+		o.newIncarnation()
+	}
+}
+
+// hangUp closes a connection. Its session lives on.
+func (o *owner) hangUp(c *client, reason string) {
+	if c.closing {
+		return
+	}
+	o.detach(c, reason)
+	_ = c.conn.Close()
+}
+
+// detach forgets a connection that is being closed.
+func (o *owner) detach(c *client, reason string) {
+	c.closing = true
+	c.queue = nil
+	o.watches.RemoveAll(tree.Watcher(c.number))
+	delete(o.clients, c.number)
+	if c.session != 0 && o.session[c.session] == c {
+		delete(o.session, c.session)
+		o.tracer.Emit(trace.SessionDisconnected{Session: sessionName(c.session), Reason: reason})
+	}
+}

@@ -1,0 +1,188 @@
+package server
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"twinlog/engine/disk"
+)
+
+// snapshotFile is the tree after the entry at an index, in a file of its own:
+//
+//	+----------+---------+--------+---------------+----------+------+
+//	| TWLNSNAP | version | crc32c | metadata size | metadata | tree |
+//	| 8 bytes  | uint32  | uint32 | uint32        |          |      |
+//	+----------+---------+--------+---------------+----------+------+
+//	0          8         12       16              20
+//
+// Big-endian. The checksum (Castagnoli) covers everything after itself. Metadata is raftpb.SnapshotMetadata: index, term, members. The
+// tree is as tree.Snapshot writes it. A file is written under another name and renamed when it is whole and synced.
+type snapshotFile struct {
+	metadata *raftpb.SnapshotMetadata
+	tree     []byte
+}
+
+const (
+	snapshotPrefix  = "snapshot-"
+	snapshotMagic   = "TWLNSNAP"
+	snapshotVersion = 1
+	snapshotHeader  = 20
+	// maxSnapshot bounds what a server reads into memory, from its disk or from a peer, in bytes.
+	maxSnapshot = 1 << 30
+)
+
+func (s *snapshotFile) index() uint64 { return s.metadata.GetIndex() }
+
+func snapshotName(index uint64) string {
+	return fmt.Sprintf("%s/%s%020d", storageDirectory, snapshotPrefix, index)
+}
+
+func (s *snapshotFile) write(d disk.Disk) error {
+	name := snapshotName(s.index())
+	if err := s.writeFile(d, name); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s *snapshotFile) writeFile(d disk.Disk, name string) error {
+	metadata, err := proto.Marshal(s.metadata)
+	if err != nil {
+		return err
+	}
+	header := make([]byte, 0, snapshotHeader+len(metadata))
+	header = append(header, snapshotMagic...)
+	header = binary.BigEndian.AppendUint32(header, snapshotVersion)
+	header = binary.BigEndian.AppendUint32(header, 0)
+	header = binary.BigEndian.AppendUint32(header, uint32(len(metadata)))
+	header = append(header, metadata...)
+	checksum := crc32.Update(crc32.Checksum(header[16:], castagnoli), castagnoli, s.tree)
+	binary.BigEndian.PutUint32(header[12:], checksum)
+
+	temporary := storageDirectory + "/unfinished-snapshot"
+	f, err := d.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(header, 0)
+	if err == nil {
+		_, err = f.WriteAt(s.tree, int64(len(header)))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = d.Rename(temporary, name)
+	}
+	if err == nil {
+		err = d.SyncDir(storageDirectory)
+	}
+	return err
+}
+
+func readSnapshot(d disk.Disk, index uint64) (*snapshotFile, error) {
+	name := snapshotName(index)
+	f, err := d.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err == nil && (size < snapshotHeader || size > maxSnapshot) {
+		err = fmt.Errorf("it has %d bytes", size)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	bytes := make([]byte, size)
+	if n, err := f.ReadAt(bytes, 0); n < len(bytes) && err != io.EOF {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	snapshot, err := parseSnapshot(bytes)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return snapshot, nil
+}
+
+func parseSnapshot(bytes []byte) (*snapshotFile, error) {
+	if len(bytes) < snapshotHeader || string(bytes[:8]) != snapshotMagic || binary.BigEndian.Uint32(bytes[8:]) != snapshotVersion {
+		return nil, errors.New("it is no snapshot of this version")
+	}
+	if binary.BigEndian.Uint32(bytes[12:]) != crc32.Checksum(bytes[16:], castagnoli) {
+		return nil, errors.New("its checksum is wrong")
+	}
+	metadataSize := int64(binary.BigEndian.Uint32(bytes[16:]))
+	if metadataSize > int64(len(bytes)-snapshotHeader) {
+		return nil, errors.New("its metadata is cut short")
+	}
+	metadata := &raftpb.SnapshotMetadata{}
+	if err := proto.Unmarshal(bytes[snapshotHeader:snapshotHeader+metadataSize], metadata); err != nil {
+		return nil, fmt.Errorf("its metadata: %w", err)
+	}
+	return &snapshotFile{metadata: metadata, tree: bytes[snapshotHeader+metadataSize:]}, nil
+}
+
+// newestSnapshot reads the newest whole snapshot; nil when there is none.
+func newestSnapshot(d disk.Disk) (*snapshotFile, error) {
+	indexes, err := listSnapshots(d)
+	if err != nil {
+		return nil, err
+	}
+	var firstErr error
+	for i := len(indexes) - 1; i >= 0; i-- {
+		snapshot, err := readSnapshot(d, indexes[i])
+		if err == nil {
+			return snapshot, nil
+		}
+		if firstErr == nil {
+			firstErr = err
+		}
+	}
+	return nil, firstErr
+}
+
+// listSnapshots lists the indexes of the snapshots, oldest first.
+func listSnapshots(d disk.Disk) ([]uint64, error) {
+	entries, err := d.ReadDir(storageDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("listing the snapshots: %w", err)
+	}
+	var indexes []uint64
+	for _, entry := range entries {
+		if number, found := strings.CutPrefix(entry.Name(), snapshotPrefix); found {
+			if index, err := strconv.ParseUint(number, 10, 64); err == nil {
+				indexes = append(indexes, index)
+			}
+		}
+	}
+	return indexes, nil
+}
+
+// removeOldSnapshots keeps the snapshot at an index and the one before it, which may be on its way to a follower.
+func removeOldSnapshots(d disk.Disk, index uint64) error {
+	indexes, err := listSnapshots(d)
+	if err != nil {
+		return err
+	}
+	for i, old := range indexes {
+		if old < index && i+1 < len(indexes) && indexes[i+1] < index {
+			if err := d.Remove(snapshotName(old)); err != nil {
+				return fmt.Errorf("removing the snapshot at index %d: %w", old, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"twinlog/engine/trace"
+)
+
+// snapshots decides when the tree is written down, so that the log can be cut.
+type snapshots struct {
+	last    uint64 // index of the last one
+	bytes   int64  // of entries applied since
+	running bool
+}
+
+// snapshotBytes: a snapshot is also due when the entries since the last one have so many bytes and the tree is not much larger.
+const snapshotBytes = 32 << 20
+
+func (o *owner) tickSnapshots() {
+	due := o.applied-o.snapshots.last >= o.config.SnapshotEntries ||
+		(o.snapshots.bytes >= snapshotBytes && o.snapshots.bytes >= o.tree.Bytes()/2)
+	if !due || o.snapshots.running {
+		return
+	}
+	o.snapshots.running = true
+	o.snapshots.last, o.snapshots.bytes = o.applied, 0
+	metadata := &raftpb.SnapshotMetadata{
+		Index: new(o.applied), Term: new(o.appliedTerm), ConfState: proto.Clone(o.members).(*raftpb.ConfState),
+	}
+	taken := o.tree.Snapshot()
+	o.server.tasks.Go(func() {
+		o.storage.enqueue(storageJob{snapshot: &snapshotFile{metadata: metadata, tree: taken.Encode()}})
+	})
+}
+
+// traceTree records a tree that came from a snapshot, as if it had just come to be: who watches this server sees all of it.
+func (o *owner) traceTree() {
+	if o.tracer == nil {
+		return
+	}
+	for _, each := range o.tree.Sessions() {
+		o.tracer.Emit(trace.SessionCreated{Session: sessionName(each.ID), TimeoutMS: int64(each.TimeoutMS), Zxid: o.tree.Zxid()})
+	}
+	for created := range o.tree.All() {
+		traceChanges(o.tracer, created.Zxid, created.Changes, 0)
+	}
+}
+
+func sorted(ids []uint64) []uint64 {
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,304 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"twinlog/engine/commitlog"
+	"twinlog/engine/disk"
+)
+
+// storage is what a server keeps on its disk: promises, the Raft log, snapshots of the tree. Raft itself reads from memory, which
+// mirrors the log since the last snapshot; the log is read at a start only.
+//
+// Work is queued by the owner and done by one goroutine, run. What Raft wants to be told or sent after a write is handed on when the
+// write is durable, never before.
+type storage struct {
+	disk     disk.Disk
+	log      *commitlog.Log
+	promises *promiseFile
+	raftID   uint64
+	memory   *raft.MemoryStorage
+
+	mu    sync.Mutex
+	queue []storageJob // bounded by Raft: by what may be uncommitted and in flight
+	wake  chan struct{}
+}
+
+// storageJob is one of: a MsgStorageAppend of Raft's, or a snapshot that the owner took.
+type storageJob struct {
+	append   *raftpb.Message
+	snapshot *snapshotFile
+}
+
+const (
+	storageDirectory = "raft"
+	logDirectory     = storageDirectory + "/log"
+	// keptEntries stay in the log behind a snapshot, for followers that are only a little late.
+	keptEntries = 2000
+)
+
+// recovered is what a server finds on its disk.
+type recovered struct {
+	blank    bool // nothing: this server has never taken part
+	snapshot *snapshotFile
+}
+
+// openStorage reads what is on disk. The memory that Raft reads is filled; when the disk is blank, the caller founds or joins.
+func openStorage(d disk.Disk) (*storage, recovered, error) {
+	var found recovered
+	if err := d.MkdirAll(logDirectory); err != nil {
+		return nil, found, fmt.Errorf("creating the Raft log's directory: %w", err)
+	}
+	promises, promised, err := openPromises(d, storageDirectory)
+	if err != nil {
+		return nil, found, err
+	}
+	s := &storage{disk: d, promises: promises, memory: raft.NewMemoryStorage(), wake: make(chan struct{}, 1)}
+	if found.snapshot, err = newestSnapshot(d); err == nil {
+		s.log, err = commitlog.Open(d, logDirectory, EntryFraming{}, commitlog.Config{SegmentBytes: 16 << 20})
+	}
+	if err != nil {
+		_ = promises.close()
+		return nil, found, err
+	}
+	if !promised || found.snapshot == nil {
+		found.blank = true
+		return s, found, nil
+	}
+	s.raftID = promises.last.raftID
+	if err := s.fillMemory(found.snapshot); err != nil {
+		s.abandon()
+		return nil, found, err
+	}
+	return s, found, nil
+}
+
+// found begins a server's part in an ensemble, with a first snapshot that is the same on every founder. It is durable when found
+// returns: the promises last, because they tell that the rest is there.
+func (s *storage) found(id uint64, first *snapshotFile) error {
+	if err := first.write(s.disk); err != nil {
+		return err
+	}
+	if err := s.log.ResetTo(int64(first.index()) + 1); err != nil {
+		return fmt.Errorf("beginning the Raft log: %w", err)
+	}
+	if err := s.promises.save(promise{raftID: id, term: first.metadata.GetTerm(), commit: first.index()}); err != nil {
+		return err
+	}
+	s.raftID = id
+	return s.fillMemory(first)
+}
+
+func (s *storage) fillMemory(snapshot *snapshotFile) error {
+	if err := s.memory.ApplySnapshot(&raftpb.Snapshot{Metadata: snapshot.metadata}); err != nil {
+		return fmt.Errorf("loading the snapshot at index %d: %w", snapshot.index(), err)
+	}
+	next := int64(snapshot.index()) + 1
+	if s.log.Next() < next || s.log.Start() > next {
+		// The snapshot came from the leader and the crash came before the log was emptied for it.
+		if err := s.log.ResetTo(next); err != nil {
+			return fmt.Errorf("continuing the Raft log behind the snapshot at index %d: %w", snapshot.index(), err)
+		}
+	}
+	for next < s.log.Next() {
+		entries, err := s.readEntries(next)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 || int64(entries[0].GetIndex()) != next {
+			return fmt.Errorf("the Raft log has no entry %d; remove the server's directory, so that it joins anew", next)
+		}
+		if err := s.memory.Append(entries); err != nil {
+			return fmt.Errorf("loading Raft entries from index %d: %w", next, err)
+		}
+		next = int64(entries[len(entries)-1].GetIndex()) + 1
+	}
+	last := s.promises.last
+	commit := min(max(last.commit, snapshot.index()), uint64(s.log.Next()-1))
+	return s.memory.SetHardState(&raftpb.HardState{Term: new(max(last.term, snapshot.metadata.GetTerm())), Vote: new(last.vote), Commit: new(commit)})
+}
+
+func (s *storage) readEntries(from int64) ([]*raftpb.Entry, error) {
+	section, err := s.log.Read(from, 1<<20)
+	if err != nil {
+		return nil, fmt.Errorf("reading the Raft log from index %d: %w", from, err)
+	}
+	defer section.Close()
+	bytes, err := section.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("reading the Raft log from index %d: %w", from, err)
+	}
+	var entries []*raftpb.Entry
+	for len(bytes) > 0 {
+		var entry *raftpb.Entry
+		if entry, bytes, err = DecodeEntry(bytes); err != nil {
+			return nil, fmt.Errorf("reading the Raft log from index %d: %w", from, err)
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// enqueue hands a job to run. It never blocks.
+func (s *storage) enqueue(job storageJob) {
+	s.mu.Lock()
+	s.queue = append(s.queue, job)
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run does the queued work until ctx ends. Done is called after each batch, with the jobs in order; all of them are durable then.
+func (s *storage) run(ctx context.Context, done func([]storageJob)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.wake:
+		}
+		s.mu.Lock()
+		jobs := s.queue
+		s.queue = nil
+		s.mu.Unlock()
+		if err := s.do(jobs); err != nil {
+			return err
+		}
+		done(jobs)
+	}
+}
+
+// do makes a batch of jobs durable with as few syncs as it can: this is the group commit of the ensemble's writes.
+func (s *storage) do(jobs []storageJob) error {
+	var appended []*raftpb.Entry
+	for _, job := range jobs {
+		if job.snapshot != nil {
+			if err := s.compact(job.snapshot); err != nil {
+				return err
+			}
+			continue
+		}
+		message := job.append
+		if err := s.keepPromise(message); err != nil {
+			return err
+		}
+		if snapshot := message.GetSnapshot(); !raft.IsEmptySnap(snapshot) {
+			if err := s.install(snapshot); err != nil {
+				return err
+			}
+			appended = nil
+		}
+		if err := s.append(message.GetEntries()); err != nil {
+			return err
+		}
+		appended = append(appended, message.GetEntries()...)
+	}
+	if len(appended) == 0 {
+		return nil
+	}
+	if err := s.log.Sync(); err != nil {
+		return fmt.Errorf("syncing the Raft log: %w", err)
+	}
+	for _, job := range jobs {
+		if job.append != nil {
+			if err := s.memory.Append(job.append.GetEntries()); err != nil {
+				return fmt.Errorf("keeping Raft entries: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *storage) keepPromise(message *raftpb.Message) error {
+	if message.Term == nil || (message.GetTerm() == s.promises.last.term && message.GetVote() == s.promises.last.vote) {
+		return nil
+	}
+	return s.promises.save(promise{raftID: s.raftID, term: message.GetTerm(), vote: message.GetVote(), commit: message.GetCommit()})
+}
+
+func (s *storage) append(entries []*raftpb.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	first := int64(entries[0].GetIndex())
+	if first < s.log.Next() {
+		// A new leader replaces what an old one did not get committed.
+		if err := s.log.TruncateTo(first); err != nil {
+			return fmt.Errorf("cutting the Raft log back to index %d: %w", first, err)
+		}
+	}
+	size := 0
+	for _, entry := range entries {
+		size += entryHeaderSize + len(entry.GetData())
+	}
+	frames := make([]byte, 0, size)
+	for _, entry := range entries {
+		frames = appendEntryFrame(frames, entry)
+	}
+	if _, err := s.log.Append(frames); err != nil {
+		return fmt.Errorf("appending Raft entries from index %d: %w", first, err)
+	}
+	return nil
+}
+
+// compact writes a snapshot of the tree and drops the log before it.
+func (s *storage) compact(snapshot *snapshotFile) error {
+	if err := snapshot.write(s.disk); err != nil {
+		return err
+	}
+	if _, err := s.memory.CreateSnapshot(snapshot.index(), snapshot.metadata.GetConfState(), nil); err != nil {
+		if err == raft.ErrSnapOutOfDate {
+			return nil // a newer one came from the leader meanwhile
+		}
+		return fmt.Errorf("adopting the snapshot at index %d: %w", snapshot.index(), err)
+	}
+	if err := removeOldSnapshots(s.disk, snapshot.index()); err != nil {
+		return err
+	}
+	if snapshot.index() <= keptEntries {
+		return nil
+	}
+	keep := snapshot.index() - keptEntries
+	if err := s.memory.Compact(keep); err != nil && err != raft.ErrCompacted {
+		return fmt.Errorf("dropping Raft entries before index %d: %w", keep, err)
+	}
+	if err := s.log.DeleteBefore(int64(keep)); err != nil {
+		return fmt.Errorf("dropping the Raft log before index %d: %w", keep, err)
+	}
+	return nil
+}
+
+// install replaces everything by a snapshot that the leader sent.
+func (s *storage) install(sent *raftpb.Snapshot) error {
+	snapshot := &snapshotFile{metadata: proto.Clone(sent.GetMetadata()).(*raftpb.SnapshotMetadata), tree: sent.GetData()}
+	if err := snapshot.write(s.disk); err != nil {
+		return err
+	}
+	if err := s.log.ResetTo(int64(snapshot.index()) + 1); err != nil {
+		return fmt.Errorf("emptying the Raft log for the snapshot at index %d: %w", snapshot.index(), err)
+	}
+	if err := s.memory.ApplySnapshot(&raftpb.Snapshot{Metadata: snapshot.metadata}); err != nil {
+		return fmt.Errorf("adopting the leader's snapshot at index %d: %w", snapshot.index(), err)
+	}
+	return removeOldSnapshots(s.disk, snapshot.index())
+}
+
+func (s *storage) close() error {
+	err := s.log.Close()
+	if closeErr := s.promises.close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func (s *storage) abandon() {
+	s.log.Abandon()
+	_ = s.promises.close()
+}

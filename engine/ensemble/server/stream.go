@@ -1,0 +1,119 @@
+package server
+
+import (
+	"time"
+
+	"twinlog/engine/ensemble/protocol"
+	"twinlog/engine/ensemble/tree"
+)
+
+// stream is what this server has sent to the leader and not seen applied, in order. See tree.Origin.
+type stream struct {
+	sequence int64
+	pending  []pendingCommand
+	bytes    int
+	// quiet is how long nothing of it was applied or sent again.
+	quiet time.Duration
+}
+
+type pendingCommand struct {
+	sequence int64
+	command  []byte
+	// client and request that it is for; nil when nobody waits any more, or for the server's own barrier.
+	client  *client
+	request *request
+	barrier bool
+}
+
+// maxStream bounds what a server sends before it sees it applied, in bytes; a client that goes on is cut off.
+const maxStream = 32 << 20
+
+// submit sends an operation on behalf of a client to the leader. It fails when too much is on its way already.
+func (o *owner) submit(p pendingCommand, encode func(head protocol.CommandHead) []byte) bool {
+	if o.stream.bytes > maxStream {
+		return false
+	}
+	if len(o.stream.pending) == 0 {
+		o.stream.quiet = 0
+	}
+	o.stream.sequence++
+	p.sequence = o.stream.sequence
+	head := protocol.CommandHead{Origin: tree.Origin{Server: int32(o.config.ID), Incarnation: o.serving.incarnation, Sequence: p.sequence}}
+	if p.client != nil {
+		head.Session, head.Attachment, head.Caller = p.client.session, p.client.attachment, p.client.caller
+	}
+	p.command = encode(head)
+	o.stream.pending = append(o.stream.pending, p)
+	o.stream.bytes += len(p.command)
+	o.forward(p.command)
+	return true
+}
+
+// forward brings a command to the leader, if there is one.
+func (o *owner) forward(command []byte) {
+	if o.isLeader() {
+		o.order(command)
+	} else if o.leader != 0 {
+		o.transport.send(serverOf(o.leader), outgoing{kind: frameCommand, payload: command})
+	}
+}
+
+// resend sends all that is pending again: to a new leader, over a new connection, or because nothing has come of it for a while.
+func (o *owner) resend() {
+	if len(o.stream.pending) > 0 && o.tree.Incarnation(int32(o.config.ID)) > o.serving.incarnation {
+		// A clock went backwards between two runs of this server. Nothing but the barrier is pending then: nobody is served before it
+		// is applied.
+		o.newIncarnation()
+		return
+	}
+	o.stream.quiet = 0
+	for _, p := range o.stream.pending {
+		// A command that is being stamped here must not be the one that is on its way elsewhere.
+		o.forward(append([]byte(nil), p.command...))
+	}
+}
+
+// newIncarnation begins the stream anew. What was pending may or may not be applied; nobody waits for it.
+func (o *owner) newIncarnation() {
+	o.stream = stream{}
+	o.serving.barrier = false
+	o.serving.incarnation = max(o.serving.incarnation, o.tree.Incarnation(int32(o.config.ID))) + 1
+}
+
+// resendAfter is how long a server waits to see its commands applied before it sends them again.
+func (o *owner) resendAfter() time.Duration { return 2 * o.config.ElectionTimeout }
+
+func (o *owner) tickStream(elapsed time.Duration) {
+	if len(o.stream.pending) == 0 {
+		return
+	}
+	if o.stream.quiet += elapsed; o.stream.quiet > o.resendAfter() {
+		o.resend()
+	}
+}
+
+// streamApplied takes a command of this server's out of the stream and answers who waits for it.
+func (o *owner) streamApplied(command *tree.Command, op protocol.Op, outcome tree.Outcome) {
+	if command.Origin.Server != int32(o.config.ID) || command.Origin.Incarnation != o.serving.incarnation || len(o.stream.pending) == 0 {
+		return
+	}
+	p := o.stream.pending[0]
+	if p.sequence != command.Origin.Sequence {
+		return // of a stream that was given up
+	}
+	o.stream.pending[0] = pendingCommand{}
+	o.stream.pending = o.stream.pending[1:]
+	o.stream.bytes -= len(p.command)
+	o.stream.quiet = 0
+	switch {
+	case p.barrier:
+		o.barrierApplied()
+	case p.client == nil || p.client.closing:
+	case p.request == nil:
+		o.connected(p.client, outcome)
+	default:
+		p.request.waiting = false
+		p.request.outcome = outcome
+		o.answerQueue(p.client)
+	}
+}
