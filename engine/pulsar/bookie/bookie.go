@@ -1,0 +1,207 @@
+// Package bookie is a BookKeeper storage server. It speaks the BookKeeper protocol (versions 2 and 3), writes every entry to a
+// journal with group commit before it acknowledges it, and keeps entries of all ledgers interleaved in entry logs. It knows nothing
+// of ensembles and quorums: those are its clients' business.
+//
+// The way of an add:
+//
+//	connection ──▶ journal queue ──▶ journal: check key and fence, append, one sync for many ──▶ write cache ──▶ answer
+//	                                                                                                  │
+//	                                              entry log (all ledgers interleaved) + index ◀───────┘
+//
+// After a crash the entry logs' torn tail is cut and the journal is replayed from where the entry logs end.
+package bookie
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"twinlog/engine/disk"
+	"twinlog/engine/fabric"
+	"twinlog/engine/trace"
+)
+
+// Config is a bookie's surroundings. Zero values mean the defaults that are given.
+type Config struct {
+	// Address is what the bookie is called and where clients reach it, host:port; default: the address that it listens on.
+	Address string
+	Listen  string // default Address
+	// ZooKeeper servers, host:port.
+	ZooKeeper      []string
+	SessionTimeout time.Duration // default 10 s
+	Network        fabric.Network
+	Disk           disk.Disk
+	Tracer         *trace.Tracer
+	Logger         *slog.Logger
+
+	EntryLogBytes   int64         // an entry log is sealed at this size; default 64 MiB
+	FlushInterval   time.Duration // entry logs are synced at least so often; default 10 s
+	CollectInterval time.Duration // how often entries of deleted ledgers are looked for; default 1 minute
+	DiskBytes       int64         // what the bookie says its disk holds; default 10 GiB
+}
+
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Network == nil || c.Disk == nil:
+		return c, errors.New("bookie: network and disk are needed")
+	case c.Address == "" && c.Listen == "":
+		return c, errors.New("bookie: an address to listen on is needed")
+	}
+	if c.Listen == "" {
+		c.Listen = c.Address
+	}
+	setDefault(&c.SessionTimeout, 10*time.Second)
+	setDefault(&c.EntryLogBytes, 64<<20)
+	setDefault(&c.FlushInterval, 10*time.Second)
+	setDefault(&c.CollectInterval, time.Minute)
+	setDefault(&c.DiskBytes, 10<<30)
+	if c.EntryLogBytes > 1<<31 {
+		return c, fmt.Errorf("bookie: entry logs of %d bytes, the most is %d", c.EntryLogBytes, 1<<31)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+func setDefault[T int64 | time.Duration](value *T, byDefault T) {
+	if *value <= 0 {
+		*value = byDefault
+	}
+}
+
+// Bookie is one bookie.
+type Bookie struct {
+	config Config
+	node   string
+	tracer *trace.Tracer
+	logger *slog.Logger
+	ready  chan struct{}
+
+	// connect opens the ZooKeeper session; tests put a store of their own here.
+	connect func() (session, error)
+
+	storage *storage
+	journal *journal
+	address string
+}
+
+// New checks the configuration; nothing is opened before Run.
+func New(config Config) (*Bookie, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	b := &Bookie{
+		config: config, node: config.Network.Node(), tracer: config.Tracer, logger: config.Logger, ready: make(chan struct{}),
+	}
+	b.connect = b.connectZooKeeper
+	return b, nil
+}
+
+// Ready is closed when the bookie serves and is registered.
+func (b *Bookie) Ready() <-chan struct{} { return b.ready }
+
+// Address is the bookie's id. It is known once Ready is closed.
+func (b *Bookie) Address() string { return b.address }
+
+// Run recovers what is on the disk, serves until ctx ends, and then stores what is in memory.
+func (b *Bookie) Run(ctx context.Context) error {
+	if err := b.open(ctx); err != nil {
+		return fmt.Errorf("bookie %s: %w", b.config.Address, err)
+	}
+	err := b.serve(ctx)
+	return errors.Join(err, b.close(err))
+}
+
+func (b *Bookie) open(ctx context.Context) error {
+	storage, next, err := openStorage(b.config.Disk, b.config.EntryLogBytes, b.config.FlushInterval)
+	if err != nil {
+		return err
+	}
+	journal, err := openJournal(ctx, b.config.Disk, storage, next, b.tracer)
+	if err != nil {
+		storage.close()
+		return err
+	}
+	storage.stored = journal.trimmed.Store
+	b.storage, b.journal = storage, journal
+	return nil
+}
+
+// serve runs until ctx ends (nil) or something fails.
+func (b *Bookie) serve(ctx context.Context) error {
+	listener, err := b.config.Network.Listen(b.config.Listen)
+	if err != nil {
+		return fmt.Errorf("bookie %s: listen on %s: %w", b.config.Address, b.config.Listen, err)
+	}
+	if b.address = b.config.Address; b.address == "" {
+		b.address = listener.Addr().String()
+	}
+	session, err := b.connect()
+	if err != nil {
+		listener.Close()
+		return fmt.Errorf("bookie %s: %w", b.address, err)
+	}
+	// Clients go first, then the journal, then storage: each has an empty queue behind it when it ends.
+	storageContext, endStorage := context.WithCancel(context.WithoutCancel(ctx))
+	journalContext, endJournal := context.WithCancel(context.WithoutCancel(ctx))
+	defer endStorage()
+	defer endJournal()
+	group, groupContext := errgroup.WithContext(ctx)
+	group.Go(func() error { return b.storage.run(storageContext) })
+	group.Go(func() error { return b.journal.run(journalContext) })
+	group.Go(func() error {
+		defer endStorage()
+		defer endJournal()
+		return b.accept(groupContext, listener)
+	})
+	group.Go(func() error { return b.join(groupContext, session) })
+	group.Go(func() error { return b.collect(groupContext, session.store) })
+	group.Go(func() error {
+		<-groupContext.Done()
+		listener.Close()
+		session.close()
+		return nil
+	})
+	if err := group.Wait(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("bookie %s: %w", b.address, err)
+	}
+	return nil
+}
+
+// accept serves connections; it returns after the last one ended.
+func (b *Bookie) accept(ctx context.Context, listener net.Listener) error {
+	var connections sync.WaitGroup
+	defer connections.Wait()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("accept: %w", err)
+		}
+		connections.Go(func() { b.serveConnection(ctx, conn) })
+	}
+}
+
+// close stores what is in memory, or, after a failure, only lets go.
+func (b *Bookie) close(failure error) error {
+	if failure != nil {
+		b.storage.close()
+		b.journal.log.Abandon()
+		return nil
+	}
+	if err := b.storage.closeInOrder(); err != nil {
+		b.journal.log.Abandon()
+		return fmt.Errorf("bookie %s: store on shutdown: %w", b.address, err)
+	}
+	return b.journal.log.Close()
+}
