@@ -83,13 +83,21 @@ func (s *segment) saveIndexes(d disk.Disk, dir string) error {
 	return writeIndex(d, s.file(dir, timeIndexSuffix), timeIndexKind, s, append(s.index.times[:len(s.index.times):len(s.index.times)], indexEntry{s.index.maxTime, s.next}))
 }
 
+// removeIndexes removes a segment's index files, durably. That matters: an index that a crash brings back after the segment was cut and
+// grew to the same size again would vouch for bytes that it has never seen.
 func (s *segment) removeIndexes(d disk.Disk, dir string) error {
+	removed := false
 	for _, suffix := range []string{indexSuffix, timeIndexSuffix} {
-		if err := d.Remove(s.file(dir, suffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		err := d.Remove(s.file(dir, suffix))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
+		removed = removed || err == nil
 	}
-	return nil
+	if !removed {
+		return nil
+	}
+	return d.SyncDir(dir)
 }
 
 func writeIndex(d disk.Disk, name string, kind uint16, s *segment, entries []indexEntry) error {

@@ -242,7 +242,8 @@ func (l *Log) roll(base int64) (*segment, error) {
 	}
 	created, err := createSegment(l.disk, l.dir, base)
 	if err != nil {
-		return nil, err
+		// The segment stays the active one, so that its indexes must not vouch for it.
+		return nil, errors.Join(err, sealed.removeIndexes(l.disk, l.dir))
 	}
 	l.mu.Lock()
 	l.segments = append(l.segments, created)

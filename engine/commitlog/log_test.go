@@ -295,10 +295,14 @@ func FuzzRecovery(f *testing.F) {
 	f.Add(append(makeFrame(0, 1, 10, 5), makeFrame(1, 2, 0, 6)...))
 	f.Add([]byte{0, 0, 0, 40})
 	f.Fuzz(func(t *testing.T, content []byte) {
-		dir := t.TempDir()
-		os.MkdirAll(filepath.Join(dir, "log"), 0o755)
-		os.WriteFile(filepath.Join(dir, "log", "00000000000000000000.log"), content, 0o644)
-		d, _ := disk.NewOS(dir)
+		d := disk.NewMemory()
+		d.MkdirAll("log")
+		file, err := d.OpenFile("log/00000000000000000000.log", os.O_RDWR|os.O_CREATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.WriteAt(content, 0)
+		file.Close()
 		log, err := Open(d, "log", testFraming{}, Config{})
 		if err != nil {
 			t.Fatal(err)

@@ -52,6 +52,9 @@ func (l *Log) open() error {
 		return err
 	}
 	if len(bases) == 0 {
+		if err := l.syncAncestors(); err != nil {
+			return err
+		}
 		created, err := createSegment(l.disk, l.dir, start)
 		if err != nil {
 			return err
@@ -69,6 +72,16 @@ func (l *Log) open() error {
 	l.start = max(start, l.segments[0].base)
 	l.next = max(l.segments[len(l.segments)-1].next, l.start)
 	l.synced = l.next
+	return nil
+}
+
+// syncAncestors makes the entries of a new log's directories durable: a synced file in a directory that a crash forgets is lost too.
+func (l *Log) syncAncestors() error {
+	for dir := path.Clean(l.dir); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if err := l.disk.SyncDir(path.Dir(dir)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
