@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -67,8 +68,8 @@ func (s *Server) acceptClients(ctx context.Context, listener net.Listener) error
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil // the server ends, or its network was taken away
 			}
 			return fmt.Errorf("accepting a client's connection on %s: %w", listener.Addr(), err)
 		}

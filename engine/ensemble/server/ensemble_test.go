@@ -23,6 +23,7 @@ type ensemble struct {
 	configs map[int]server.Config
 	running map[int]*running
 	fabric  *fabric.Fabric
+	views   map[string]*fabric.View
 }
 
 type running struct {
@@ -35,7 +36,7 @@ type running struct {
 
 func newEnsemble(t *testing.T, servers int, adjust func(*server.Config)) *ensemble {
 	t.Helper()
-	e := &ensemble{t: t, configs: map[int]server.Config{}, running: map[int]*running{}, fabric: fabric.NewTCP()}
+	e := &ensemble{t: t, configs: map[int]server.Config{}, running: map[int]*running{}, fabric: fabric.NewTCP(), views: map[string]*fabric.View{}}
 	peers := map[int]string{}
 	for id := 1; id <= servers; id++ {
 		peers[id] = freeAddress(t)

@@ -253,8 +253,8 @@ func (t *transport) accept(listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
-			if t.ctx.Err() != nil {
-				return nil
+			if t.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil // the server ends, or its network was taken away
 			}
 			return fmt.Errorf("accepting a peer's connection on %s: %w", listener.Addr(), err)
 		}
