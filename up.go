@@ -104,16 +104,12 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	services := []service{classroom}
 	page, err := newPage(classroom, options.layout, data.directory, logger)
 	if err != nil {
 		return err
 	}
-	if page != nil {
-		services = append(services, page)
-	}
-	printEndpoints(out, options, nodes, page != nil)
-	return runServices(ctx, services, func() {
+	printEndpoints(out, options, nodes, page.URL())
+	return runServices(ctx, []service{classroom, page}, func() {
 		fmt.Fprintf(out, "ready in %.2f s\n", time.Since(options.started).Seconds())
 	})
 }
@@ -219,7 +215,7 @@ func checkPorts(layout cluster.Layout, nodes []node.Config) error {
 	return nil
 }
 
-func printEndpoints(out io.Writer, options upOptions, nodes []node.Config, hasPage bool) {
+func printEndpoints(out io.Writer, options upOptions, nodes []node.Config, pageURL string) {
 	list := func(role, purpose string) string {
 		var all []string
 		for _, config := range nodes {
@@ -240,9 +236,7 @@ func printEndpoints(out io.Writer, options upOptions, nodes []node.Config, hasPa
 			line{"Pulsar HTTP", "http://" + list(node.RolePulsar, node.PurposeHTTP)})
 	}
 	lines = append(lines, line{"bookies", list(node.RoleBookie, node.PurposeBookie)})
-	if hasPage {
-		lines = append(lines, line{"page", "http://" + options.layout.Address(cluster.PortPage)})
-	}
+	lines = append(lines, line{"page", pageURL})
 	for _, l := range lines {
 		if l.value != "" {
 			fmt.Fprintf(out, "%-12s %s\n", l.name, l.value)
