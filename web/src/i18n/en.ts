@@ -260,7 +260,8 @@ export const en = {
   'lab.verdict.notYet': 'not yet',
   'lab.verdict.lost': 'cannot pass any more in this attempt',
   'lab.verdict.unknown': 'could not tell',
-  'lab.verdict.open': 'open',
+  'lab.verdict.waiting': 'needs an earlier task',
+  'lab.verdict.open': 'not checked yet',
 
   'table.nodes': 'Nodes',
   'table.node': 'Node',
@@ -282,6 +283,11 @@ export const en = {
   'table.ledger': 'Ledger',
   'table.bookies': 'Bookies',
   'table.lastEntry': 'Last entry',
+  'table.group': 'Group',
+  'table.committed': 'Committed',
+  'table.lag': 'Behind',
+  'table.topic': 'Topic',
+  'table.subscription': 'Subscription',
   'table.sentences': 'In sentences',
 
   'sentence.ensemble': 'The ensemble is led by {leader} in term {term}; {sessions}.',

@@ -257,7 +257,8 @@ export const zh: Catalogue = {
   'lab.verdict.notYet': '尚未通过',
   'lab.verdict.lost': '本次尝试已无法通过',
   'lab.verdict.unknown': '无法判断',
-  'lab.verdict.open': '未检查',
+  'lab.verdict.waiting': '先完成前面的任务',
+  'lab.verdict.open': '尚未检查',
 
   'table.nodes': '节点',
   'table.node': '节点',
@@ -279,6 +280,11 @@ export const zh: Catalogue = {
   'table.ledger': 'Ledger',
   'table.bookies': 'Bookie',
   'table.lastEntry': '最后 entry',
+  'table.group': '消费者组',
+  'table.committed': '已提交',
+  'table.lag': '积压',
+  'table.topic': 'Topic',
+  'table.subscription': '订阅',
   'table.sentences': '用句子描述',
 
   'sentence.ensemble': '协调集群在任期 {term} 由 {leader} 领导；{sessions}。',

@@ -17,6 +17,8 @@ export interface LogStrip {
   logStart: number;
   leo: number;
   highWatermark: number;
+  /** Where consumer groups are, on the leader's strip only. */
+  committed: { group: string; offset: number }[];
   /** The offsets that the strip shows: [from, to). */
   scale: { from: number; to: number };
 }
@@ -123,7 +125,7 @@ function brokerCard(state: State, card: NodeCard, partitions: NamedPartition[]):
       onBroker = { topic: partition.topic, internal: isInternal(partition.topic), strips: [] };
       topics.set(partition.topic, onBroker);
     }
-    onBroker.strips.push(logStrip(partition, card));
+    onBroker.strips.push(logStrip(state, partition, card));
   }
   return {
     ...card,
@@ -135,19 +137,28 @@ function brokerCard(state: State, card: NodeCard, partitions: NamedPartition[]):
   };
 }
 
-function logStrip({ topic, number, value, scale }: NamedPartition, card: NodeCard): LogStrip {
+function logStrip(state: State, { topic, number, value, scale }: NamedPartition, card: NodeCard): LogStrip {
   const log = value.logs[card.id];
+  const status = replicaStatus(value, card);
   return {
     partition: `${topic}-${number}`,
     topic,
     number,
-    status: replicaStatus(value, card),
+    status,
     leaderEpoch: log?.leaderEpoch ?? value.leaderEpoch,
     logStart: log?.logStart ?? 0,
     leo: log?.leo ?? 0,
     highWatermark: log?.highWatermark ?? 0,
+    committed: status === 'leader' ? committedOffsets(state, `${topic}-${number}`) : [],
     scale,
   };
+}
+
+function committedOffsets(state: State, partition: string): LogStrip['committed'] {
+  return sortedEntries(state.kafka.groups).flatMap(([group, { offsets }]) => {
+    const offset = own(offsets, partition);
+    return offset === undefined ? [] : [{ group, offset }];
+  });
 }
 
 function replicaStatus(partition: KafkaPartition, card: NodeCard): ReplicaStatus {

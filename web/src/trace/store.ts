@@ -47,8 +47,8 @@ export class TraceStore {
     this.resynchronised = frame.resynchronised;
   }
 
-  /** Takes records in order; returns those that were new. A gap is an error: the caller has to ask for a snapshot. */
-  append(wire: WireRecord[]): TypedRecord[] {
+  /** Takes records in order; returns those that were new. A gap is an error: the caller has to ask for a snapshot. Each is told with the state after it. */
+  append(wire: WireRecord[], told?: (record: TypedRecord, state: State) => void): TypedRecord[] {
     const latest = this.latest;
     if (!latest) throw new Error('records came before the first snapshot');
     const fresh: TypedRecord[] = [];
@@ -62,6 +62,7 @@ export class TraceStore {
       apply(latest.state, record);
       latest.n = record.n;
       fresh.push(record);
+      told?.(record, latest.state);
       if (record.n - this.checkpoints.at(-1)!.n >= this.limits.checkpointEvery) {
         this.checkpoints.push({ n: record.n, state: structuredClone(latest.state) });
       }

@@ -1,0 +1,95 @@
+import type { Place } from '../scene/packets';
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+export interface Points {
+  /** The point of the first of the places that the picture has. */
+  of(place: Place): Point | undefined;
+}
+
+const MEASURE_EVERY_MS = 400;
+
+/**
+ * Where the named things are on the stage. A thing with a place carries data-place; one that is scrolled out of its panel (data-clip) is
+ * taken to be at the panel's edge. Everything is measured in one go, after the layout has changed and now and then.
+ */
+export class Anchors implements Points {
+  stage: HTMLElement | undefined;
+  ratio = 1;
+
+  private canvas: HTMLCanvasElement | undefined;
+  private points = new Map<string, Point>();
+  private measuredAt = -Infinity;
+  private changed = true;
+
+  watch(stage: HTMLElement, canvas: HTMLCanvasElement): () => void {
+    this.stage = stage;
+    this.canvas = canvas;
+    const touch = () => {
+      this.changed = true;
+      this.measuredAt = -Infinity;
+    };
+    const resized = new ResizeObserver(touch);
+    resized.observe(stage);
+    stage.addEventListener('scroll', touch, true);
+    touch();
+    return () => {
+      resized.disconnect();
+      stage.removeEventListener('scroll', touch, true);
+      this.stage = undefined;
+      this.canvas = undefined;
+    };
+  }
+
+  /** Something may have moved. */
+  touch(): void {
+    this.changed = true;
+  }
+
+  of(place: Place): Point | undefined {
+    for (const name of place) {
+      const point = this.points.get(name);
+      if (point) return point;
+    }
+    return undefined;
+  }
+
+  measure(now: number): void {
+    const { stage, canvas } = this;
+    if (!stage || !canvas || !this.changed || now - this.measuredAt < MEASURE_EVERY_MS) return;
+    this.measuredAt = now;
+    this.changed = false;
+    const origin = stage.getBoundingClientRect();
+    this.fitCanvas(canvas, origin.width, origin.height);
+    this.points.clear();
+    for (const element of stage.querySelectorAll<HTMLElement>('[data-place]')) {
+      const point = pointOf(element, origin);
+      if (point) this.points.set(element.dataset.place!, point);
+    }
+  }
+
+  private fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {
+    this.ratio = Math.min(2, globalThis.devicePixelRatio || 1);
+    const wide = Math.round(width * this.ratio);
+    const high = Math.round(height * this.ratio);
+    if (canvas.width !== wide) canvas.width = wide;
+    if (canvas.height !== high) canvas.height = high;
+  }
+}
+
+function pointOf(element: HTMLElement, origin: DOMRect): Point | undefined {
+  const box = element.getBoundingClientRect();
+  if (box.width === 0 && box.height === 0) return undefined;
+  const along = Number(element.dataset.along ?? 0.5);
+  let x = box.left + box.width * along;
+  let y = box.top + box.height / 2;
+  const clip = element.closest<HTMLElement>('[data-clip]')?.getBoundingClientRect();
+  if (clip) {
+    x = Math.min(Math.max(x, clip.left), clip.right);
+    y = Math.min(Math.max(y, clip.top), clip.bottom);
+  }
+  return { x: x - origin.left, y: y - origin.top };
+}

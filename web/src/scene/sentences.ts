@@ -1,0 +1,57 @@
+import type { Key, Text } from '../i18n/message';
+import type { Scene } from './scene';
+
+/** The picture in a few sentences, the most important first. */
+export function sentencesOf(scene: Scene): Text[] {
+  return [...nodeSentences(scene), ...ensembleSentences(scene), ...kafkaSentences(scene), ...pulsarSentences(scene)];
+}
+
+function nodeSentences(scene: Scene): Text[] {
+  const nodes = [...scene.ensemble.servers, ...scene.kafka.brokers, ...scene.pulsar.brokers, ...scene.storage.bookies];
+  const down = nodes.filter(({ up }) => !up).map(({ name }) => name);
+  return [down.length > 0 ? { key: 'sentence.down', params: { nodes: down } } : { key: 'sentence.allUp' }];
+}
+
+function ensembleSentences({ ensemble }: Scene): Text[] {
+  const sessions: Text = { key: 'ensemble.sessions', params: { count: ensemble.sessions } };
+  if (ensemble.leader === '') return [{ key: 'sentence.ensembleLeaderless', params: { sessions } }];
+  return [{ key: 'sentence.ensemble', params: { leader: ensemble.leader, term: String(ensemble.term), sessions } }];
+}
+
+function kafkaSentences({ kafka }: Scene): Text[] {
+  const controller = kafka.brokers.find((broker) => broker.controller);
+  const partitions = kafka.topics.filter(({ internal }) => !internal).reduce((sum, topic) => sum + topic.partitions, 0);
+  return [
+    controller ? { key: 'sentence.controller', params: { broker: controller.name } } : { key: 'sentence.noController' },
+    { key: 'sentence.partitions', params: { count: partitions, under: kafka.underReplicated, offline: kafka.offlinePartitions } },
+    ...kafka.groups.map(
+      (group): Text => ({
+        key: 'sentence.group',
+        params: {
+          group: group.group,
+          state: { key: `group.state.${group.state}` as Key },
+          members: { key: 'group.members', params: { count: group.members.length } },
+          lag: group.lag,
+        },
+      }),
+    ),
+  ];
+}
+
+function pulsarSentences({ pulsar, storage }: Scene): Text[] {
+  const open = storage.ledgers.filter(({ state }) => state === 'open').length;
+  const closed = storage.ledgers.filter(({ state }) => state === 'closed').length;
+  return [
+    ...pulsar.brokers.map(
+      (broker): Text => ({
+        key: 'sentence.bundles',
+        params: {
+          node: broker.name,
+          bundles: { key: 'pulsar.bundles', params: { count: broker.bundles.length } },
+          topics: { key: 'pulsar.topics', params: { count: broker.topics.length } },
+        },
+      }),
+    ),
+    { key: 'sentence.ledgers', params: { open, closed } },
+  ];
+}

@@ -1,0 +1,94 @@
+import type { Key, Param, Text } from '../i18n/message';
+import type { Scene } from './scene';
+
+/** A cell is text as it is, a number, or something to be told in the reader's language. */
+export type Cell = Param;
+
+export interface Table {
+  title: Key;
+  columns: Key[];
+  rows: Cell[][];
+}
+
+/** The picture as tables: everything that it shows, nothing that moves. */
+export function tablesOf(scene: Scene, options: { internal: boolean }): Table[] {
+  return [nodeTable(scene), partitionTable(scene, options.internal), groupTable(scene), bundleTable(scene), topicTable(scene), ledgerTable(scene)];
+}
+
+function nodeTable({ ensemble, kafka, pulsar, storage }: Scene): Table {
+  const stateOf = (state: string): Text => ({ key: `state.${state}` as Key });
+  return {
+    title: 'table.nodes',
+    columns: ['table.node', 'table.role', 'table.state'],
+    rows: [
+      ...ensemble.servers.map((server) => [server.name, server.raftRole ? { key: `ensemble.${server.raftRole}` as Key } : '', stateOf(server.state)]),
+      ...kafka.brokers.map((broker) => [broker.name, { key: broker.controller ? 'kafka.controller' : 'kafka.broker' } as Text, stateOf(broker.state)]),
+      ...pulsar.brokers.map((broker) => [broker.name, { key: broker.leader ? 'pulsar.leader' : 'pulsar.broker' } as Text, stateOf(broker.state)]),
+      ...storage.bookies.map((bookie) => [bookie.name, { key: 'storage.bookie' } as Text, stateOf(bookie.state)]),
+    ],
+  };
+}
+
+function partitionTable({ kafka }: Scene, internal: boolean): Table {
+  const rows = kafka.brokers.flatMap((broker) =>
+    broker.topics
+      .filter((topic) => internal || !topic.internal)
+      .flatMap((topic) =>
+        topic.strips.map((strip): Cell[] => [strip.partition, broker.name, { key: `replica.${strip.status}` }, strip.leo, strip.highWatermark]),
+      ),
+  );
+  rows.sort((a, b) => String(a[0]).localeCompare(String(b[0]), 'en', { numeric: true }));
+  return { title: 'table.partitions', columns: ['table.partition', 'table.node', 'table.replica', 'table.logEnd', 'table.highWatermark'], rows };
+}
+
+function groupTable({ kafka }: Scene): Table {
+  return {
+    title: 'group.title',
+    columns: ['table.group', 'table.partition', 'table.committed', 'table.highWatermark', 'table.lag'],
+    rows: kafka.groups.flatMap((group) =>
+      group.partitions.map((partition): Cell[] => [group.group, partition.partition, partition.committed, partition.end, partition.lag]),
+    ),
+  };
+}
+
+function bundleTable({ pulsar }: Scene): Table {
+  return {
+    title: 'table.bundles',
+    columns: ['table.namespace', 'table.bundle', 'table.owner', 'table.topics'],
+    rows: pulsar.namespaces.flatMap((ring) =>
+      ring.bundles.map((bundle): Cell[] => [
+        ring.namespace,
+        bundle.range,
+        bundle.owner || ({ key: 'pulsar.nobody' } as Text),
+        bundle.topics.map(({ label }) => label),
+      ]),
+    ),
+  };
+}
+
+function topicTable({ pulsar }: Scene): Table {
+  return {
+    title: 'table.topics',
+    columns: ['table.topic', 'table.node', 'table.subscription', 'table.lag'],
+    rows: pulsar.brokers.flatMap((broker) =>
+      broker.topics.flatMap((topic) => {
+        if (topic.subscriptions.length === 0) return [[topic.label, broker.name, '', ''] as Cell[]];
+        return topic.subscriptions.map((one): Cell[] => [topic.label, broker.name, `${one.name} (${one.type})`, one.backlog]);
+      }),
+    ),
+  };
+}
+
+function ledgerTable({ storage }: Scene): Table {
+  return {
+    title: 'table.ledgers',
+    columns: ['table.ledger', 'table.topics', 'table.state', 'table.lastEntry', 'table.bookies'],
+    rows: storage.ledgers.map((ledger): Cell[] => [
+      String(ledger.id),
+      ledger.label,
+      { key: `ledger.${ledger.state}` as Key },
+      ledger.end < 0 ? { key: 'ledger.empty' } : ledger.end,
+      ledger.changes.at(-1)?.bookies ?? [],
+    ]),
+  };
+}

@@ -1,0 +1,72 @@
+import { decodeFrame } from './decode';
+import type { Frame } from './types';
+
+export type ConnectionState = 'connecting' | 'live' | 'lost';
+
+export interface ConnectionEvents {
+  frame(frame: Frame): void;
+  /** retryAt is the time, in performance.now(), of the next attempt while the connection is lost. */
+  state(state: ConnectionState, retryAt: number): void;
+}
+
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 8000;
+
+/** The stream, opened again whenever it ends: after half a second, then after twice as long each time, 8 s at most. */
+export class Connection {
+  private socket: WebSocket | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private wait = FIRST_RETRY_MS;
+  private closed = false;
+
+  constructor(
+    private readonly url: string,
+    private readonly events: ConnectionEvents,
+  ) {}
+
+  open(): void {
+    if (this.closed) return;
+    clearTimeout(this.timer);
+    const socket = new WebSocket(this.url);
+    this.socket = socket;
+    socket.onmessage = (message) => this.receive(socket, String(message.data));
+    socket.onclose = () => this.ended(socket);
+  }
+
+  /** Ends the stream and opens it again, for a fresh snapshot. */
+  reopen(): void {
+    const socket = this.socket;
+    this.socket = undefined;
+    socket?.close();
+    this.open();
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.socket?.close();
+  }
+
+  private receive(socket: WebSocket, text: string): void {
+    if (socket !== this.socket) return;
+    try {
+      const frame = decodeFrame(text);
+      if (frame.type === 'snapshot') {
+        this.wait = FIRST_RETRY_MS;
+        this.events.state('live', 0);
+      }
+      this.events.frame(frame);
+    } catch (error) {
+      console.error(error);
+      socket.close(); // a fresh snapshot puts it right
+    }
+  }
+
+  private ended(socket: WebSocket): void {
+    if (socket !== this.socket || this.closed) return;
+    this.socket = undefined;
+    this.events.state('lost', performance.now() + this.wait);
+    this.timer = setTimeout(() => this.open(), this.wait);
+    this.wait = Math.min(this.wait * 2, LAST_RETRY_MS);
+  }
+}

@@ -1,0 +1,232 @@
+import { Anchors } from '../draw/anchors';
+import { drawPackets, type Palette } from '../draw/packets';
+import { readPalette } from '../draw/palette';
+import { countByFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
+import { sceneOf, type Scene } from '../scene/scene';
+import { Story, type Sentence } from '../scene/story';
+import { Connection, type ConnectionState } from '../trace/connection';
+import { LOST_AFTER_MS } from '../trace/flights';
+import { Playback, type Mode } from '../trace/playback';
+import { TraceStore } from '../trace/store';
+import type { Frame } from '../trace/types';
+
+/** Milliseconds of wall clock that a message is drawn on its way, at least. */
+const FLIGHT_MS = 500;
+/** Packets that are drawn at once; the rest is counted. */
+const PACKET_LIMIT = 2000;
+/** Between two pictures of what has a name: it is DOM, and nobody reads faster. */
+const SCENE_EVERY_MS = 60;
+const STATUS_EVERY_MS = 1000;
+/** With reduced motion the canvas shows a new step this often. */
+const STEP_MS = 500;
+
+/** Where the clock is, for the timeline. */
+export interface Clock {
+  mode: Mode;
+  speed: number;
+  time: number;
+  n: number;
+  from: number;
+  to: number;
+}
+
+export interface InFlight {
+  counts: Record<Flow, number>;
+  surplus: number;
+}
+
+/**
+ * The page's one owner of the trace: it takes frames from the stream, moves the clock, and once a frame draws what moves and publishes
+ * what has changed. The trace itself is plain data; only finished pictures become reactive, as raw values.
+ */
+export class Classroom {
+  connection = $state<ConnectionState>('connecting');
+  retryAt = $state(0);
+  scene = $state.raw<Scene | undefined>(undefined);
+  sentences = $state.raw<readonly Sentence[]>([]);
+  clock = $state.raw<Clock>({ mode: 'live', speed: 1, time: 0, n: 0, from: 0, to: 0 });
+  inFlight = $state.raw<InFlight>({ counts: countByFlow([]), surplus: 0 });
+  hiddenFlows = $state.raw<ReadonlySet<Flow>>(new Set());
+  resynchronised = $state(0);
+
+  /** Frames drawn and how long drawing took, for measurements. */
+  readonly frames = { count: 0, spentMS: 0 };
+
+  private readonly store = new TraceStore();
+  private readonly playback = new Playback(FLIGHT_MS + 200);
+  private readonly story = new Story();
+  private readonly stream: Connection;
+  private readonly anchors = new Anchors();
+  private context: CanvasRenderingContext2D | undefined;
+  private palette: Palette | undefined;
+  private stillness = matchMedia('(prefers-reduced-motion: reduce)');
+  private frame = 0;
+  private lastFrame = 0;
+  private lastScene = -Infinity;
+  private lastStatus = -Infinity;
+  private lastStep = -Infinity;
+  private shownN = -1;
+  private storyChanged = false;
+
+  constructor(url: string) {
+    this.stream = new Connection(url, {
+      frame: (frame) => this.take(frame),
+      state: (state, retryAt) => {
+        this.connection = state;
+        this.retryAt = retryAt;
+      },
+    });
+  }
+
+  /** Opens the stream and starts the one animation loop; returns what ends both. */
+  run(): () => void {
+    this.stream.open();
+    this.lastFrame = performance.now();
+    const tick = (now: number) => {
+      this.onFrame(now);
+      this.frame = requestAnimationFrame(tick);
+    };
+    this.frame = requestAnimationFrame(tick);
+    return () => {
+      cancelAnimationFrame(this.frame);
+      this.stream.close();
+    };
+  }
+
+  /** Gives the canvas that lies over the stage, and the stage whose places messages travel between. */
+  attach(canvas: HTMLCanvasElement, stage: HTMLElement): () => void {
+    this.context = canvas.getContext('2d') ?? undefined;
+    this.palette = readPalette(stage);
+    const detach = this.anchors.watch(stage, canvas);
+    return () => {
+      detach();
+      this.context = undefined;
+    };
+  }
+
+  /** The colours of the page have changed. */
+  repaint(): void {
+    const stage = this.anchors.stage;
+    if (stage) this.palette = readPalette(stage);
+  }
+
+  retry(): void {
+    this.stream.reopen();
+  }
+
+  pause(): void {
+    this.playback.pause();
+  }
+
+  play(): void {
+    this.playback.play();
+  }
+
+  goLive(): void {
+    this.playback.goLive();
+  }
+
+  setSpeed(speed: number): void {
+    this.playback.speed = speed;
+    if (this.playback.mode === 'live' && speed !== 1) this.playback.mode = 'playing';
+  }
+
+  moveTo(time: number): void {
+    this.playback.moveTo(time);
+  }
+
+  /** Moves the clock to a record; false when it is no longer at hand. */
+  moveToRecord(n: number): boolean {
+    const time = this.store.timeOf(n);
+    if (time === undefined) return false;
+    this.playback.moveTo(time);
+    return true;
+  }
+
+  /** Moves the clock by one record. */
+  stepRecord(by: 1 | -1): void {
+    this.moveToRecord(Math.min(Math.max(this.clock.n + by, this.store.firstN + 1), this.store.lastN));
+  }
+
+  /** Moves the clock to the notable event before or after the instant shown. */
+  stepEvent(by: 1 | -1): void {
+    const { all } = this.story;
+    const next = by === 1 ? all.find(({ n }) => n > this.clock.n) : all.findLast(({ n }) => n < this.clock.n);
+    if (next) this.moveToRecord(next.n);
+  }
+
+  toggleFlow(flow: Flow): void {
+    const hidden = new Set(this.hiddenFlows);
+    if (!hidden.delete(flow)) hidden.add(flow);
+    this.hiddenFlows = hidden;
+  }
+
+  private take(frame: Frame): void {
+    if (frame.type === 'snapshot') {
+      this.store.reset(frame);
+      this.story.clear();
+      this.resynchronised = frame.resynchronised;
+      this.shownN = -1;
+      this.storyChanged = true;
+      if (this.playback.mode !== 'live') this.playback.goLive();
+      return;
+    }
+    const now = performance.now();
+    const fresh = this.store.append(frame.records, (record, state) => {
+      if (this.story.take(record, state)) this.storyChanged = true;
+    });
+    const newest = fresh.at(-1);
+    if (newest) this.playback.observe(newest.time, now);
+  }
+
+  private onFrame(now: number): void {
+    const elapsed = Math.min(now - this.lastFrame, 250);
+    this.lastFrame = now;
+    if (!this.store.ready) return;
+    const before = performance.now();
+    this.playback.advance(now, elapsed, this.store.span);
+    const n = this.store.span ? this.store.nAt(this.playback.time) : this.store.lastN;
+    const flying = this.draw(now);
+    this.publish(now, n, flying);
+    this.frames.count++;
+    this.frames.spentMS += performance.now() - before;
+  }
+
+  private draw(now: number): PacketScene | undefined {
+    const { context, palette } = this;
+    if (!context || !palette) return undefined;
+    const still = this.stillness.matches;
+    if (still && now - this.lastStep < STEP_MS) return undefined;
+    this.lastStep = now;
+    const { time, speed } = this.playback;
+    const minFlight = FLIGHT_MS * speed;
+    const flights = this.store.flights.between(time - LOST_AFTER_MS, time + minFlight);
+    const scene = packetsAt(flights, time, { minFlight, limit: PACKET_LIMIT, hidden: this.hiddenFlows });
+    this.anchors.measure(now);
+    drawPackets(context, scene.packets, this.anchors, palette, { still, ratio: this.anchors.ratio });
+    return scene;
+  }
+
+  private publish(now: number, n: number, flying: PacketScene | undefined): void {
+    if (now - this.lastScene >= SCENE_EVERY_MS) {
+      this.lastScene = now;
+      if (n !== this.shownN) {
+        this.shownN = n;
+        this.scene = sceneOf(this.store.seek(n));
+        this.anchors.touch();
+      }
+      const { mode, speed, time } = this.playback;
+      const span = this.store.span ?? { from: time, to: time };
+      const to = mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
+      this.clock = { mode, speed, time, n, from: span.from, to };
+    }
+    if (this.storyChanged) {
+      this.storyChanged = false;
+      this.sentences = [...this.story.all];
+    }
+    if (flying && now - this.lastStatus >= STATUS_EVERY_MS) {
+      this.lastStatus = now;
+      this.inFlight = { counts: countByFlow(flying.packets), surplus: flying.surplus };
+    }
+  }
+}
