@@ -36,6 +36,8 @@ var sources = []source{
 	{directory: "engine/world", prefix: "World"},
 	{directory: "engine/cluster", only: []string{"NodeStatus"}},
 	{directory: "engine/workload", prefix: "Workload", only: []string{"Spec", "Status", "Counts"}},
+	{directory: "labs/lab", prefix: "Lab", only: []string{"Verdict"}},
+	{directory: "labs", prefix: "Lab", only: []string{"Summary", "Detail", "TaskDetail", "Attempt"}},
 	{directory: "visualizer/wire", prefix: "Wire"},
 }
 

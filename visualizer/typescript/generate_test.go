@@ -41,6 +41,7 @@ type Appended struct {
 	ISR    []int32           ` + "`json:\"isr\"`" + ` // in sync
 	Config map[string]string ` + "`json:\"config,omitempty\"`" + `
 	Folded Folded            ` + "`json:\"folded,omitempty\"`" + `
+	Until  *time.Time        ` + "`json:\"until\"`" + `
 	hidden int
 }
 func (Appended) Kind() string { return "kafka.appended" }
@@ -52,7 +53,7 @@ func (Appended) Kind() string { return "kafka.appended" }
 	for _, want := range []string{
 		"/** Partition names one. */\nexport interface Partition {\n  topic: string;\n}\n",
 		"export interface Appended extends Partition {\n  /** in sync */\n  isr: number[] | null;\n" +
-			"  config?: Record<string, string>;\n  folded?: number;\n}\n",
+			"  config?: Record<string, string>;\n  folded?: number;\n  until: string | null;\n}\n",
 		"  \"kafka.appended\": Appended;\n",
 		"export const kinds: readonly Kind[] = [\n  \"kafka.appended\",\n];\n",
 	} {
@@ -83,6 +84,8 @@ func packages(trace string) fstest.MapFS {
 		"engine/world/a.go":    empty("world"),
 		"engine/cluster/a.go":  empty("cluster"),
 		"engine/workload/a.go": empty("workload"),
+		"labs/a.go":            empty("labs"),
+		"labs/lab/a.go":        empty("lab"),
 		"visualizer/wire/a.go": empty("wire"),
 	}
 }

@@ -59,7 +59,7 @@ func (g *generator) field(packageName, goName string, field *ast.Field) (string,
 	missing := ""
 	if strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero") {
 		missing = "?"
-	} else if g.source.nullable && canBeNil(field.Type) {
+	} else if _, pointer := field.Type.(*ast.StarExpr); pointer || g.source.nullable && canBeNil(field.Type) {
 		fieldType += " | null"
 	}
 	doc := field.Doc

@@ -5,6 +5,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/workload"
+	"twinlog/labs"
 )
 
 // Problem is the body of every answer that is not a success.
@@ -75,4 +76,9 @@ type Links struct {
 // workloads/{id} answers with its last one.
 type Workloads struct {
 	Workloads []workload.Status `json:"workloads"`
+}
+
+// Labs is the answer to GET labs.
+type Labs struct {
+	Labs []labs.Summary `json:"labs"`
 }

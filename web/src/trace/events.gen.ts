@@ -963,6 +963,64 @@ export interface WorkloadCounts {
   lastError: string;
 }
 
+// ---- labs/lab ----
+
+/** Verdict is what a check says of one task. */
+export interface LabVerdict {
+  task: string;
+  verdict: string;
+  expected: string;
+  observed: string;
+  /** Event is the number of the record that decides, for the page's clock; 0 when there is none. */
+  event: number;
+  /** Hint is shown after some checks that did not pass. */
+  hint?: string;
+}
+
+// ---- labs ----
+
+/** Attempt is one go at a lab by one student. */
+export interface LabAttempt {
+  id: number;
+  lab: string;
+  student: string;
+  startedAt: string;
+  /** the attempt sees the records after this one */
+  firstN: number;
+  /** PassedAt is set once every task has passed in one check. */
+  passedAt: string | null;
+  /** checks that did not pass, by task */
+  failures: Record<string, number>;
+  /** of the last check */
+  verdicts: LabVerdict[];
+}
+
+/** Summary is one lab in a list. */
+export interface LabSummary {
+  id: string;
+  title: string;
+  minutes: number;
+  tasks: number;
+  started: boolean;
+  passed: boolean;
+}
+
+/** Detail is one lab as a student sees it. */
+export interface LabDetail extends LabSummary {
+  html: string;
+  taskList: LabTaskDetail[];
+  /** the latest one; null before the first */
+  attempt: LabAttempt | null;
+}
+
+/** TaskDetail is one task as a student sees it. */
+export interface LabTaskDetail {
+  id: string;
+  title: string;
+  expected: string;
+  needs: string[];
+}
+
 // ---- visualizer/wire ----
 
 /**
@@ -1039,6 +1097,11 @@ export interface WireLinks {
  */
 export interface WireWorkloads {
   workloads: WorkloadStatus[];
+}
+
+/** Labs is the answer to GET labs. */
+export interface WireLabs {
+  labs: LabSummary[];
 }
 
 /** Window says which records can still be asked for at /api/v1/events. FirstN is LastN+1 while it is empty. */

@@ -1,0 +1,198 @@
+package visualizer
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"twinlog/engine/cluster"
+	"twinlog/engine/workload"
+	"twinlog/engine/world"
+	"twinlog/visualizer/wire"
+)
+
+func TestReadyWaitsForEveryNodeOnce(t *testing.T) {
+	room := newClassroom()
+	_, url := serving(t, Config{Control: room})
+	status, _, body := ask(t, "GET", url+"/api/v1/ready", "")
+	if ready := decode[wire.Ready](t, body); status != 503 || ready.Ready || len(ready.Waiting) != 4 {
+		t.Errorf("before: %d %s", status, body)
+	}
+	room.serve()
+	status, _, body = ask(t, "GET", url+"/api/v1/ready", "")
+	if ready := decode[wire.Ready](t, body); status != 200 || !ready.Ready {
+		t.Errorf("after: %d %s", status, body)
+	}
+	ask(t, "POST", url+"/api/v1/nodes/kafka-2/kill", "")
+	if status, _, body = ask(t, "GET", url+"/api/v1/ready", ""); status != 200 {
+		t.Errorf("a node that was killed later makes the classroom not ready: %d %s", status, body)
+	}
+}
+
+func TestNodeActions(t *testing.T) {
+	room := newClassroom()
+	room.serve()
+	server, url := serving(t, Config{Control: room})
+	for _, step := range []struct {
+		node, action string
+		status       int
+		state        string // or the code of the refusal
+	}{
+		{"kafka-2", "kill", 200, "killed"},
+		{"kafka-2", "kill", 409, "wrongState"},
+		{"kafka-2", "start", 200, "running"},
+		{"kafka-2", "pause", 200, "paused"},
+		{"kafka-2", "resume", 200, "running"},
+		{"kafka-2", "stop", 200, "stopped"},
+		{"kafka-9", "kill", 404, "unknownNode"},
+		{"kafka-2", "explode", 404, "notFound"},
+	} {
+		status, _, body := ask(t, "POST", url+"/api/v1/nodes/"+step.node+"/"+step.action, "")
+		if step.status != 200 {
+			mustRefuse(t, status, body, step.status, step.state)
+			continue
+		}
+		if node := decode[cluster.NodeStatus](t, body); status != 200 || node.Name != step.node || node.State != step.state || node.Addresses == nil {
+			t.Errorf("%s %s: %d %s", step.action, step.node, status, body)
+		}
+	}
+	// What was done shows in the trace's state.
+	mustSoon(t, func() bool {
+		state, _, err := server.Hub().Observe(t.Context())
+		return err == nil && state.Nodes["kafka-2"] != nil && state.Nodes["kafka-2"].State == "stopped"
+	})
+}
+
+func TestClusterAndEventsFitTogether(t *testing.T) {
+	room := newClassroom()
+	server, url := serving(t, Config{Control: room})
+	mustSoon(t, func() bool { _, n, err := server.Hub().Observe(t.Context()); return err == nil && n == 4 })
+	_, _, body := ask(t, "GET", url+"/api/v1/cluster", "")
+	answer := decode[struct {
+		N     uint64
+		State *world.State
+	}](t, body)
+	room.serve()
+	mustSoon(t, func() bool { _, n, err := server.Hub().Observe(t.Context()); return err == nil && n == 8 })
+	for answer.N < 8 {
+		status, _, body := ask(t, "GET", url+"/api/v1/events?limit=3&after="+string(rune('0'+answer.N)), "")
+		events := decode[wire.Events](t, body)
+		if status != 200 || events.Window != (wire.Window{FirstN: 1, LastN: 8}) || len(events.Records) == 0 || len(events.Records) > 3 {
+			t.Fatalf("%d %s", status, body)
+		}
+		for _, record := range events.Records {
+			if record.N != answer.N+1 {
+				t.Fatalf("record %d after %d", record.N, answer.N)
+			}
+			answer.N = record.N
+			answer.State.Apply(record.Record)
+		}
+	}
+	if state := answer.State.Nodes["pulsar-4"].State; state != "running" {
+		t.Errorf("pulsar-4 is %s", state)
+	}
+	if _, _, body := ask(t, "GET", url+"/api/v1/events?after=8", ""); len(decode[wire.Events](t, body).Records) != 0 || !strings.Contains(body, `"records":[]`) {
+		t.Errorf("at the end: %s", body)
+	}
+	for _, query := range []string{"after=-1", "after=x", "limit=0", "limit=10001", "limit=x"} {
+		status, _, body := ask(t, "GET", url+"/api/v1/events?"+query, "")
+		mustRefuse(t, status, body, 400, "badRequest")
+	}
+}
+
+func TestLinks(t *testing.T) {
+	_, url := serving(t, Config{})
+	status, _, body := ask(t, "PUT", url+"/api/v1/links", `{"from":"kafka-2","to":"client","delayMS":50,"bytesPerSecond":1000}`)
+	want := wire.Link{From: "kafka-2", To: "client", DelayMS: 50, BytesPerSecond: 1000}
+	if links := decode[wire.Links](t, body).Links; status != 200 || len(links) != 1 || links[0] != want {
+		t.Errorf("%d %s", status, body)
+	}
+	status, _, body = ask(t, "PUT", url+"/api/v1/links", `{"from":"kafka-2","to":"client"}`)
+	if status != 200 || strings.TrimSpace(body) != `{"links":[]}` {
+		t.Errorf("healed: %d %s", status, body)
+	}
+	for text, code := range map[string]string{
+		`{"from":"kafka-2","to":"kafka-2","cut":true}`:      "badRequest",
+		`{"from":"kafka-2","to":"kafka-3","delayMS":-1}`:    "badRequest",
+		`{"from":"kafka-2","to":"kafka-3","delayMS":60001}`: "badRequest",
+		`{"from":"kafka-2","to":"moon","cut":true}`:         "unknownNode",
+		`{"form":"kafka-2"}`:                                "badRequest",
+		`{"from":`:                                          "badRequest",
+		`[1]`:                                               "badRequest",
+		`{"from":"` + strings.Repeat("x", 70_000) + `"}`:    "tooLarge",
+	} {
+		want := map[string]int{"badRequest": 400, "unknownNode": 404, "tooLarge": 413}[code]
+		status, _, body := ask(t, "PUT", url+"/api/v1/links", text)
+		mustRefuse(t, status, body, want, code)
+	}
+}
+
+func TestWorkloads(t *testing.T) {
+	_, url := serving(t, Config{Workloads: &workloads{}})
+	if _, _, body := ask(t, "GET", url+"/api/v1/workloads", ""); strings.TrimSpace(body) != `{"workloads":[]}` {
+		t.Errorf("none: %s", body)
+	}
+	status, _, body := ask(t, "POST", url+"/api/v1/workloads", "")
+	if status != 201 || decode[workload.Status](t, body).ID != "1" {
+		t.Errorf("%d %s", status, body)
+	}
+	status, _, body = ask(t, "POST", url+"/api/v1/workloads", `{"engine":"rabbit"}`)
+	mustRefuse(t, status, body, 400, "badRequest")
+	if status, _, body = ask(t, "DELETE", url+"/api/v1/workloads/1", ""); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	status, _, body = ask(t, "DELETE", url+"/api/v1/workloads/9", "")
+	mustRefuse(t, status, body, 404, "unknownWorkload")
+}
+
+func TestPartsThatAreNotThereSaySo(t *testing.T) {
+	_, url := serving(t, Config{})
+	for _, path := range []string{"/workloads", "/labs", "/labs/01-first-messages"} {
+		status, _, body := ask(t, "GET", url+"/api/v1"+path, "")
+		mustRefuse(t, status, body, 501, "notAvailable")
+	}
+	status, _, body := ask(t, "GET", url+"/api/v1/nothing", "")
+	mustRefuse(t, status, body, 404, "notFound")
+	status, _, body = ask(t, "DELETE", url+"/api/v1/nodes", "")
+	mustRefuse(t, status, body, 405, "methodNotAllowed")
+}
+
+func TestPageAndItsCaching(t *testing.T) {
+	_, url := serving(t, Config{})
+	status, header, body := ask(t, "GET", url+"/", "")
+	if status != 200 || !strings.Contains(body, "<title>page</title>") || header.Get("Content-Type") != "text/html; charset=utf-8" ||
+		header.Get("Cache-Control") != "private, no-cache" {
+		t.Errorf("%d %v %s", status, header, body)
+	}
+	if !strings.Contains(header.Get("Content-Security-Policy"), "script-src 'self'") || header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("headers: %v", header)
+	}
+	if status, _, _ = ask(t, "GET", url+"/", "", "If-None-Match", header.Get("ETag")); status != http.StatusNotModified {
+		t.Errorf("asked again: %d", status)
+	}
+	status, header, _ = ask(t, "GET", url+"/assets/app-1234.js", "")
+	if status != 200 || !strings.Contains(header.Get("Cache-Control"), "immutable") || header.Get("Content-Type") != "text/javascript; charset=utf-8" {
+		t.Errorf("%d %v", status, header)
+	}
+	for _, path := range []string{"/nothing.js", "/../doc.go", "/assets"} {
+		if status, _, body = ask(t, "GET", url+path, ""); status != 404 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	if status, _, body = ask(t, "POST", url+"/", ""); status != 405 {
+		t.Errorf("POST /: %d %s", status, body)
+	}
+}
+
+// mustSoon waits for a condition that another goroutine brings about.
+func mustSoon(t *testing.T, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not happen")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

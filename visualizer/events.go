@@ -1,0 +1,48 @@
+package visualizer
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"twinlog/visualizer/wire"
+)
+
+func (s *Server) getCluster(c *gin.Context) {
+	n, state, err := s.hub.Snapshot(c.Request.Context())
+	if err != nil {
+		refuseError(c, err)
+		return
+	}
+	c.JSON(http.StatusOK, wire.ClusterState{N: n, State: state})
+}
+
+const (
+	defaultEvents = 1000
+	maxEvents     = 10_000
+)
+
+func (s *Server) getEvents(c *gin.Context) {
+	after, err := strconv.ParseUint(c.DefaultQuery("after", "0"), 10, 64)
+	if err != nil {
+		refuse(c, http.StatusBadRequest, "badRequest", "after is the n of a record, not "+quoteShort(c.Query("after")))
+		return
+	}
+	limit, err := strconv.Atoi(c.DefaultQuery("limit", strconv.Itoa(defaultEvents)))
+	if err != nil || limit < 1 || limit > maxEvents {
+		refuse(c, http.StatusBadRequest, "badRequest", "limit is a number from 1 to "+strconv.Itoa(maxEvents)+", not "+quoteShort(c.Query("limit")))
+		return
+	}
+	records, bounds, err := s.hub.Records(c.Request.Context(), after, limit)
+	if err != nil {
+		refuseError(c, err)
+		return
+	}
+	// The records are JSON already: a wire.Events whose records are text.
+	c.JSON(http.StatusOK, struct {
+		Window  wire.Window       `json:"window"`
+		Records []json.RawMessage `json:"records"`
+	}{bounds, records})
+}

@@ -1,0 +1,146 @@
+package visualizer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"twinlog/engine/world"
+	"twinlog/labs"
+	"twinlog/labs/observe"
+	"twinlog/visualizer/hub"
+	"twinlog/visualizer/wire"
+)
+
+// Labs is what the server needs of labs.Service.
+type Labs interface {
+	List(ctx context.Context, student, language string) ([]labs.Summary, error)
+	Show(ctx context.Context, id, student, language string) (labs.Detail, error)
+	Start(ctx context.Context, id, student string) (labs.Attempt, error)
+	Check(ctx context.Context, id, student, language string) (labs.Attempt, error)
+	Solve(ctx context.Context, id string) error
+}
+
+// defaultStudent is who works at a classroom that knows only one.
+const defaultStudent = "student"
+
+var labActions = []string{"check", "reset", "solve", "start"}
+
+// labRequest is what every request about labs says in its query.
+type labRequest struct{ id, student, language string }
+
+// labTimeout bounds what a lab may take: a solution plays all its actions.
+const labTimeout = 4 * actionTimeout
+
+// askLabs answers with what ask says; labs go on when the browser that asked is closed.
+func (s *Server) askLabs(c *gin.Context, ask func(ctx context.Context, request labRequest) (any, error)) {
+	if s.labs == nil {
+		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was started without labs")
+		return
+	}
+	request := labRequest{id: c.Param("id"), student: c.DefaultQuery("student", defaultStudent), language: c.DefaultQuery("lang", "en")}
+	if request.language != "en" && request.language != "zh" {
+		refuse(c, http.StatusBadRequest, "badRequest", "lang is en or zh, not "+quoteShort(request.language))
+		return
+	}
+	const longestName = 100
+	if request.student == "" || len(request.student) > longestName {
+		refuse(c, http.StatusBadRequest, "badRequest", fmt.Sprintf("student is a name of 1 to %d bytes", longestName))
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), labTimeout)
+	defer cancel()
+	answer, err := ask(ctx, request)
+	if err != nil {
+		refuseError(c, err)
+		return
+	}
+	c.JSON(http.StatusOK, answer)
+}
+
+func (s *Server) getLabs(c *gin.Context) {
+	s.askLabs(c, func(ctx context.Context, request labRequest) (any, error) {
+		list, err := s.labs.List(ctx, request.student, request.language)
+		return wire.Labs{Labs: list}, err
+	})
+}
+
+func (s *Server) getLab(c *gin.Context) {
+	s.askLabs(c, func(ctx context.Context, request labRequest) (any, error) {
+		return s.labs.Show(ctx, request.id, request.student, request.language)
+	})
+}
+
+func (s *Server) postLabAction(c *gin.Context) {
+	s.askLabs(c, func(ctx context.Context, request labRequest) (any, error) {
+		switch c.Param("action") {
+		case "start", "reset":
+			return s.labs.Start(ctx, request.id, request.student)
+		case "check":
+			return s.labs.Check(ctx, request.id, request.student, request.language)
+		case "solve":
+			return s.solveLab(ctx, request)
+		}
+		return nil, notFound("a lab can check, reset, solve or start, not " + quoteShort(c.Param("action")))
+	})
+}
+
+// solveLab answers with the attempt as it is after the solution was played; it has not been checked.
+func (s *Server) solveLab(ctx context.Context, request labRequest) (any, error) {
+	if err := s.labs.Solve(ctx, request.id); err != nil {
+		return nil, err
+	}
+	detail, err := s.labs.Show(ctx, request.id, request.student, request.language)
+	if err != nil || detail.Attempt == nil {
+		return labs.Attempt{Lab: request.id, Student: request.student}, err
+	}
+	return *detail.Attempt, nil
+}
+
+// labTrace is the hub as the labs see it.
+type labTrace struct {
+	hub    *hub.Hub
+	logger *slog.Logger
+}
+
+// World returns the state now and the number of the last record in it; the state before anything happened when the hub has ended.
+func (t labTrace) World() (*world.State, uint64) {
+	state, n, err := t.hub.Observe(context.Background())
+	if err != nil {
+		return world.New(), 0
+	}
+	return state, n
+}
+
+// eventsRead is how many records are unpacked at a time.
+const eventsRead = 10_000
+
+// EventsAfter returns the records after n, or as many of them as are still in the window.
+func (t labTrace) EventsAfter(n uint64) []observe.Event {
+	var events []observe.Event
+	for {
+		records, bounds, err := t.hub.Records(context.Background(), n, eventsRead)
+		if errors.Is(err, hub.ErrGone) {
+			t.logger.Warn("a lab asks for records that have left the window", "after", n, "firstN", bounds.FirstN)
+			n = bounds.FirstN - 1
+			continue
+		}
+		if err != nil || len(records) == 0 {
+			return events
+		}
+		for _, text := range records {
+			var event observe.Event
+			if err := json.Unmarshal(text, &event); err != nil {
+				t.logger.Error("a record cannot be read back", "after", n, "error", err)
+				continue
+			}
+			events = append(events, event)
+		}
+		n += uint64(len(records))
+	}
+}

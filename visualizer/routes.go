@@ -1,0 +1,84 @@
+package visualizer
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"twinlog/engine/cluster"
+	"twinlog/engine/workload"
+	"twinlog/labs"
+	"twinlog/visualizer/wire"
+)
+
+const apiPrefix = "/api/v1"
+
+// route is one way into the API. The OpenAPI document is made of the same table that serves the requests.
+type route struct {
+	method string
+	path   string // gin's form: /nodes/:name/:action
+	about  string
+	handle gin.HandlerFunc
+	query  []parameter
+	body   any // a value of the type that the request's body has, nil for none
+	status int // of success
+	answer any // a value of the type that the answer has; nil: any JSON object
+	// problems are the statuses of the refusals that are this route's own; 400 to 403 and 500 can come from every route.
+	problems []int
+}
+
+type parameter struct {
+	name  string
+	about string
+	kind  string // JSON Schema's type
+}
+
+func (s *Server) table() []route {
+	who := []parameter{{"lang", "en or zh; en unless told", "string"}, {"student", "whose attempt; student unless told", "string"}}
+	return []route{
+		{method: "GET", path: "/ready", about: "Whether every node has begun to serve", handle: s.getReady,
+			status: 200, answer: wire.Ready{}, problems: []int{503}},
+		{method: "GET", path: "/nodes", about: "All nodes, in a stable order", handle: s.getNodes, status: 200, answer: wire.Nodes{}},
+		{method: "POST", path: "/nodes/:name/:action", about: "kill (a crash), stop (in order), start, pause (as SIGSTOP) or resume a node; answers when it has taken effect",
+			handle: s.postNodeAction, status: 200, answer: cluster.NodeStatus{}, problems: []int{404, 409}},
+		{method: "GET", path: "/cluster", about: "The state of the whole classroom now", handle: s.getCluster, status: 200, answer: wire.ClusterState{}},
+		{method: "GET", path: "/events", about: "The trace's records after a place", handle: s.getEvents, status: 200, answer: wire.Events{},
+			query: []parameter{{"after", "the n of the last record that is known; 0: from the beginning", "integer"},
+				{"limit", "at most so many records; 1000 unless told, at most 10000", "integer"}}, problems: []int{410}},
+		{method: "GET", path: "/stream", about: "WebSocket: a snapshot, then every record; see the frames WireSnapshot and WireRecords", handle: s.getStream,
+			status: 101, problems: []int{426, 429}},
+		{method: "GET", path: "/links", about: "The links that are not healthy", handle: s.getLinks, status: 200, answer: wire.Links{}},
+		{method: "PUT", path: "/links", about: "Sets the rule of one direction between two nodes; without a fault it heals it", handle: s.putLinks,
+			body: wire.Link{}, status: 200, answer: wire.Links{}, problems: []int{404}},
+		{method: "GET", path: "/workloads", about: "The demo workloads and how far they have got", handle: s.getWorkloads, status: 200,
+			answer: wire.Workloads{}, problems: []int{501}},
+		{method: "POST", path: "/workloads", about: "Starts a demo workload; an empty body starts the default one on both engines", handle: s.postWorkload,
+			body: workload.Spec{}, status: 201, answer: workload.Status{}, problems: []int{429, 501}},
+		{method: "DELETE", path: "/workloads/:id", about: "Stops a workload and gives its last counts", handle: s.deleteWorkload, status: 200,
+			answer: workload.Status{}, problems: []int{404, 501}},
+		{method: "GET", path: "/labs", about: "The labs", handle: s.getLabs, query: who, status: 200, answer: wire.Labs{}, problems: []int{501}},
+		{method: "GET", path: "/labs/:id", about: "A lab: its text, its tasks and how far the attempt has got", handle: s.getLab,
+			query: who, status: 200, answer: labs.Detail{}, problems: []int{404, 501}},
+		{method: "POST", path: "/labs/:id/:action", about: "start, check, solve or reset a lab", handle: s.postLabAction,
+			query: who, status: 200, answer: labs.Attempt{}, problems: []int{404, 409, 501}},
+	}
+}
+
+func (s *Server) getReady(c *gin.Context) {
+	answer := wire.Ready{Ready: true, Waiting: []string{}}
+	if !s.served.Load() {
+		for _, node := range s.config.Control.Nodes() {
+			if node.State != cluster.StateRunning {
+				answer.Waiting = append(answer.Waiting, node.Name)
+			}
+		}
+		answer.Ready = len(answer.Waiting) == 0
+		s.served.CompareAndSwap(false, answer.Ready)
+	}
+	if !answer.Ready {
+		c.Header("Retry-After", "1")
+		c.JSON(http.StatusServiceUnavailable, answer)
+		return
+	}
+	c.JSON(http.StatusOK, answer)
+}
