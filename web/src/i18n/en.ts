@@ -19,9 +19,9 @@ export const en = {
   'connection.retry': 'Try now',
   'connection.waiting': 'Waiting for twinlog. Is `twinlog up` running?',
 
-  'workload.start': 'Start the demo workload',
-  'workload.stop': 'Stop the demo workload',
-  'workload.rates': 'Demo: Kafka-mode {kafka}, Pulsar-mode {pulsar} messages acknowledged',
+  'workload.start': 'Start demo workload',
+  'workload.stop': 'Stop demo workload',
+  'workload.rates': 'Acknowledged: Kafka-mode {kafka}, Pulsar-mode {pulsar}',
   'workload.failed': '{engine} side of the workload: {detail}',
 
   'welcome.title': 'Two clusters are running. Nothing flows yet.',
@@ -70,12 +70,14 @@ export const en = {
   'ensemble.ephemerals': { one: '1 ephemeral', other: '{count} ephemerals' },
   'ensemble.watches': { one: '1 watch', other: '{count} watches' },
 
+  'client.producers': 'Producers',
+  'client.consumers': 'Consumers',
+
   'kafka.title': 'Kafka-mode',
   'kafka.subtitle': 'brokers keep the logs',
   'kafka.controller': 'controller',
   'kafka.broker': 'Kafka-mode broker',
   'kafka.unregistered': 'not registered',
-  'kafka.clients': 'Producers and consumers',
   'kafka.noTopics': 'No topic yet. A partition appears here as a strip of log as soon as a client creates a topic.',
   'kafka.internalOnly': { one: '1 internal replica is hidden', other: '{count} internal replicas are hidden' },
   'kafka.internal': 'Internal topics',
@@ -85,7 +87,6 @@ export const en = {
   'kafka.offlinePartitions': { one: '1 partition without a leader', other: '{count} partitions without a leader' },
   'kafka.leads': 'leads {count} of {total}',
   'kafka.strip': '{partition}: {status}, log end {leo}, high watermark {highWatermark}',
-  'kafka.unknownGroupMember': 'no member',
 
   'replica.leader': 'leader',
   'replica.inSync': 'follower, in sync',
@@ -108,7 +109,6 @@ export const en = {
 
   'pulsar.title': 'Pulsar-mode',
   'pulsar.subtitle': 'brokers serve, bookies keep',
-  'pulsar.clients': 'Producers and consumers',
   'pulsar.broker': 'Pulsar-mode broker',
   'pulsar.leader': 'load manager',
   'pulsar.hashSpace': 'Hash space of {namespace}',

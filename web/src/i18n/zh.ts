@@ -21,7 +21,7 @@ export const zh: Catalogue = {
 
   'workload.start': '启动演示负载',
   'workload.stop': '停止演示负载',
-  'workload.rates': '演示：已确认 Kafka 模式 {kafka} 条、Pulsar 模式 {pulsar} 条消息',
+  'workload.rates': '已确认：Kafka 模式 {kafka}，Pulsar 模式 {pulsar}',
   'workload.failed': '{engine} 一侧的负载：{detail}',
 
   'welcome.title': '两个集群已在运行，还没有消息流动。',
@@ -70,12 +70,14 @@ export const zh: Catalogue = {
   'ensemble.ephemerals': { other: '{count} 个临时节点' },
   'ensemble.watches': { other: '{count} 个 watch' },
 
+  'client.producers': '生产者',
+  'client.consumers': '消费者',
+
   'kafka.title': 'Kafka 模式',
   'kafka.subtitle': 'broker 保存日志',
   'kafka.controller': '控制器',
   'kafka.broker': 'Kafka 模式 broker',
   'kafka.unregistered': '未注册',
-  'kafka.clients': '生产者与消费者',
   'kafka.noTopics': '还没有 topic。客户端创建 topic 后，每个分区会在这里显示为一条日志。',
   'kafka.internalOnly': { other: '隐藏了 {count} 个内部副本' },
   'kafka.internal': '内部 topic',
@@ -85,7 +87,6 @@ export const zh: Catalogue = {
   'kafka.offlinePartitions': { other: '{count} 个分区没有 leader' },
   'kafka.leads': '领导 {count}/{total}',
   'kafka.strip': '{partition}：{status}，日志末端 {leo}，高水位 {highWatermark}',
-  'kafka.unknownGroupMember': '没有成员',
 
   'replica.leader': 'leader',
   'replica.inSync': 'follower，同步中',
@@ -108,7 +109,6 @@ export const zh: Catalogue = {
 
   'pulsar.title': 'Pulsar 模式',
   'pulsar.subtitle': 'broker 服务，bookie 保存',
-  'pulsar.clients': '生产者与消费者',
   'pulsar.broker': 'Pulsar 模式 broker',
   'pulsar.leader': '负载管理者',
   'pulsar.hashSpace': '{namespace} 的哈希空间',

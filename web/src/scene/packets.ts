@@ -91,12 +91,17 @@ function packet(flight: Flight, flow: Flow, progress: number): Packet {
 }
 
 function placeOf(node: string, message: Message): Place {
-  if (isClient(node)) return [`client/${message.protocol === 'pulsar' ? 'pulsar' : 'kafka'}`];
+  if (isClient(node)) return [`${isConsumers(message) ? 'consumers' : 'producers'}/${message.protocol === 'pulsar' ? 'pulsar' : 'kafka'}`];
   return message.subject ? [`${node}/${message.subject}`, node] : [node];
 }
 
-const READ_NAMES = new Set(['fetch', 'message', 'flow', 'ack', 'ack_response', 'read_entry', 'readentry', 'read', 'listoffsets', 'offsetcommit', 'offsetfetch']);
-const WRITE_NAMES = new Set(['produce', 'send', 'send_receipt', 'initproducerid', 'initproducerid']);
+/** A client's message is one of its consumers' when it reads or belongs to a group or a subscription. */
+function isConsumers(message: Message): boolean {
+  return flowOf(message) === 'read' || /group|offset|coordinator|heartbeat|subscribe|consumer|unack|seek/i.test(message.name);
+}
+
+const READ_NAMES = new Set(['fetch', 'message', 'flow', 'ack', 'ack_response', 'redeliver_unacknowledged_messages', 'offsetcommit', 'offsetfetch']);
+const WRITE_NAMES = new Set(['produce', 'send', 'send_receipt', 'send_error']);
 
 export function flowOf(message: Message): Flow {
   const name = message.name.toLowerCase();
