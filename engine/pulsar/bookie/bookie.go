@@ -24,6 +24,7 @@ import (
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/pulsar/bookkeeper/metadata"
 	"twinlog/engine/trace"
 )
 
@@ -35,10 +36,12 @@ type Config struct {
 	// ZooKeeper servers, host:port.
 	ZooKeeper      []string
 	SessionTimeout time.Duration // default 10 s
-	Network        fabric.Network
-	Disk           disk.Disk
-	Tracer         *trace.Tracer
-	Logger         *slog.Logger
+	// Connect opens another kind of session than one with the ZooKeeper servers; nil: those.
+	Connect func() (metadata.Session, error)
+	Network fabric.Network
+	Disk    disk.Disk
+	Tracer  *trace.Tracer
+	Logger  *slog.Logger
 
 	EntryLogBytes   int64         // an entry log is sealed at this size; default 64 MiB
 	FlushInterval   time.Duration // entry logs are synced at least so often; default 10 s
@@ -67,6 +70,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Connect == nil {
+		c.Connect = func() (metadata.Session, error) {
+			return metadata.OpenSession(c.Network, c.ZooKeeper, c.SessionTimeout, c.Logger)
+		}
+	}
 	return c, nil
 }
 
@@ -84,9 +92,6 @@ type Bookie struct {
 	logger *slog.Logger
 	ready  chan struct{}
 
-	// connect opens the ZooKeeper session; tests put a store of their own here.
-	connect func() (session, error)
-
 	storage *storage
 	journal *journal
 	address string
@@ -98,11 +103,9 @@ func New(config Config) (*Bookie, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bookie{
+	return &Bookie{
 		config: config, node: config.Network.Node(), tracer: config.Tracer, logger: config.Logger, ready: make(chan struct{}),
-	}
-	b.connect = b.connectZooKeeper
-	return b, nil
+	}, nil
 }
 
 // Ready is closed when the bookie serves and is registered.
@@ -144,7 +147,7 @@ func (b *Bookie) serve(ctx context.Context) error {
 	if b.address = b.config.Address; b.address == "" {
 		b.address = listener.Addr().String()
 	}
-	session, err := b.connect()
+	session, err := b.config.Connect()
 	if err != nil {
 		listener.Close()
 		return fmt.Errorf("bookie %s: %w", b.address, err)
@@ -163,11 +166,11 @@ func (b *Bookie) serve(ctx context.Context) error {
 		return b.accept(groupContext, listener)
 	})
 	group.Go(func() error { return b.join(groupContext, session) })
-	group.Go(func() error { return b.collect(groupContext, session.store) })
+	group.Go(func() error { return b.collect(groupContext, session.Store) })
 	group.Go(func() error {
 		<-groupContext.Done()
 		listener.Close()
-		session.close()
+		session.Close()
 		return nil
 	})
 	if err := group.Wait(); err != nil && ctx.Err() == nil {

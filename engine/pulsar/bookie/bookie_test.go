@@ -9,7 +9,6 @@ import (
 	"net"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
 	"twinlog/engine/disk"
@@ -40,12 +39,7 @@ func start(t *testing.T, d disk.Disk, zookeeper *memorystore.Server, change func
 	}
 	var listening = make(chan string, 1)
 	b.config.Network = announcing{b.config.Network, listening}
-	b.connect = func() (session, error) {
-		s := zookeeper.NewSession()
-		events := make(chan zk.Event, 1)
-		events <- zk.Event{Type: zk.EventSession, State: zk.StateHasSession}
-		return session{store: s, events: events, id: s.ID, close: s.End}, nil
-	}
+	b.config.Connect = zookeeper.Connect
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, bookie: b, end: cancel, done: make(chan error, 1)}
 	go func() { r.done <- b.Run(ctx) }()
@@ -281,12 +275,7 @@ func TestCookie(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.connect = func() (session, error) {
-			s := broken.zk.NewSession()
-			events := make(chan zk.Event, 1)
-			events <- zk.Event{State: zk.StateHasSession}
-			return session{store: s, events: events, id: s.ID, close: s.End}, nil
-		}
+		b.config.Connect = broken.zk.Connect
 		if err := b.Run(t.Context()); err == nil {
 			t.Errorf("%s: the bookie served", name)
 		}

@@ -14,26 +14,10 @@ import (
 	"twinlog/engine/trace"
 )
 
-// session is a ZooKeeper session with its news.
-type session struct {
-	store  metadata.Store
-	events <-chan zk.Event
-	id     func() int64
-	close  func()
-}
-
-func (b *Bookie) connectZooKeeper() (session, error) {
-	conn, events, err := metadata.Connect(b.config.Network, b.config.ZooKeeper, b.config.SessionTimeout, b.logger)
-	if err != nil {
-		return session{}, err
-	}
-	return session{store: conn, events: events, id: conn.SessionID, close: conn.Close}, nil
-}
-
 const joinRetry = 200 * time.Millisecond
 
 // join makes the bookie a member of the cluster, and again whenever its session expired.
-func (b *Bookie) join(ctx context.Context, s session) error {
+func (b *Bookie) join(ctx context.Context, s metadata.Session) error {
 	registered := int64(0)
 	retry := time.NewTimer(joinRetry)
 	retry.Stop() // the session's first event begins
@@ -42,17 +26,17 @@ func (b *Bookie) join(ctx context.Context, s session) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case event, open := <-s.events:
+		case event, open := <-s.Events:
 			if !open {
 				return nil
 			}
-			if event.State != zk.StateHasSession || s.id() == registered {
+			if event.State != zk.StateHasSession || s.ID() == registered {
 				continue
 			}
 		case <-retry.C:
 		}
-		id := s.id()
-		err := b.register(s.store)
+		id := s.ID()
+		err := b.register(s.Store)
 		var refused *cookieError
 		switch {
 		case err == nil:

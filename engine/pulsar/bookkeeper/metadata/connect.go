@@ -12,6 +12,24 @@ import (
 	"twinlog/engine/fabric"
 )
 
+// Session is a ZooKeeper session: its store, its news (above all: that the session is there, or another one after it expired), its
+// number, and its end.
+type Session struct {
+	Store  Store
+	Events <-chan zk.Event
+	ID     func() int64
+	Close  func()
+}
+
+// OpenSession is Connect for who needs the Session alone.
+func OpenSession(network fabric.Network, servers []string, sessionTimeout time.Duration, logger *slog.Logger) (Session, error) {
+	conn, events, err := Connect(network, servers, sessionTimeout, logger)
+	if err != nil {
+		return Session{}, err
+	}
+	return Session{Store: conn, Events: events, ID: conn.SessionID, Close: conn.Close}, nil
+}
+
 // Connect opens a ZooKeeper session over a node's network. It returns at once; the events tell when the session is there and when it
 // expired (the connection then opens another one). The caller closes the connection.
 func Connect(network fabric.Network, servers []string, sessionTimeout time.Duration, logger *slog.Logger) (*zk.Conn, <-chan zk.Event, error) {

@@ -51,6 +51,14 @@ func (s *Server) NewSession() *Session {
 	return &Session{server: s, id: s.sessions}
 }
 
+// Connect opens a session with its news: that it is there.
+func (s *Server) Connect() (metadata.Session, error) {
+	session := s.NewSession()
+	events := make(chan zk.Event, 1)
+	events <- zk.Event{Type: zk.EventSession, State: zk.StateHasSession}
+	return metadata.Session{Store: session, Events: events, ID: session.ID, Close: session.End}, nil
+}
+
 // ID is the session's number.
 func (s *Session) ID() int64 { return s.id }
 
