@@ -44,6 +44,11 @@ export class Story {
     return this.sentences;
   }
 
+  /** Puts an earlier story in front of this one. */
+  prepend(earlier: Story): void {
+    this.sentences = [...earlier.sentences, ...this.sentences].slice(-KEPT);
+  }
+
   clear(): void {
     this.sentences = [];
     this.replicated.clear();

@@ -1,18 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { typed } from './decode';
 import { apply, emptyState } from './reducer';
+import { readLines, runsFolder } from './run.fixture';
 import type { State, WireRecord } from './types';
 
-const folder = new URL('../../../engine/world/testdata/', import.meta.url);
-
-const lines = (name: string): unknown[] =>
-  readFileSync(new URL(name, folder), 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as unknown);
-
-const runs = readdirSync(folder)
+const runs = readdirSync(runsFolder)
   .filter((name) => name.endsWith('.states.jsonl'))
   .map((name) => name.slice(0, -'.states.jsonl'.length));
 
@@ -20,8 +13,8 @@ describe('the reducer, held against the states that engine/world recorded', () =
   it('has runs to be held against', () => expect(runs).toContain('crafted'));
 
   it.each(runs)('reaches the same states as Go: %s', (run) => {
-    const records = lines(`${run}.jsonl`) as WireRecord[];
-    const states = lines(`${run}.states.jsonl`) as { n: number; state: State }[];
+    const records = readLines(`${run}.jsonl`) as WireRecord[];
+    const states = readLines(`${run}.states.jsonl`) as { n: number; state: State }[];
     expect(states.length).toBeGreaterThan(0);
     expect(states.at(-1)!.n).toBe(records.length);
     const expected = new Map(states.map(({ n, state }) => [n, state]));

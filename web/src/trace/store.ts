@@ -1,6 +1,6 @@
 import { typed } from './decode';
 import { Flights } from './flights';
-import { apply } from './reducer';
+import { apply, emptyState } from './reducer';
 import type { SnapshotFrame, State, TypedRecord, WireRecord } from './types';
 
 interface Checkpoint {
@@ -69,6 +69,32 @@ export class TraceStore {
     }
     if (this.records.length > this.limits.records) this.forgetOldest();
     return fresh;
+  }
+
+  /**
+   * Puts the records of the whole run before the snapshot in front: 1 to firstN, folded from the state before anything happened. False
+   * when they do not fit: there are others, or too many.
+   */
+  prepend(wire: WireRecord[], told?: (record: TypedRecord, state: State) => void): boolean {
+    if (!this.latest || wire.length !== this.firstN || wire.some(({ n }, index) => n !== index + 1)) return false;
+    if (wire.length + this.records.length > this.limits.records) return false;
+    const state = emptyState();
+    const early = wire.map(typed);
+    const checkpoints: Checkpoint[] = [{ n: 0, state: emptyState() }];
+    for (const record of early) {
+      apply(state, record);
+      told?.(record, state);
+      if (record.n < this.firstN && record.n % this.limits.checkpointEvery === 0) checkpoints.push({ n: record.n, state: structuredClone(state) });
+    }
+    this.checkpoints.unshift(...checkpoints);
+    this.records = [...early, ...this.records];
+    this.clock = [];
+    this.flights.clear();
+    for (const record of this.records) {
+      this.clock.push(Math.max(record.time, this.clock.at(-1) ?? -Infinity));
+      this.flights.take(record);
+    }
+    return true;
   }
 
   get ready(): boolean {

@@ -1,3 +1,19 @@
+import type {
+  LabAttempt,
+  LabDetail,
+  LabSummary,
+  LabVerdict,
+  TraceRecord,
+  WireEvents,
+  WireLabs,
+  WireProblem,
+  WireWorkloads,
+  WorkloadCounts,
+  WorkloadStatus,
+} from '../trace/events.gen';
+
+export type { LabDetail, LabSummary, LabVerdict as Verdict, WorkloadCounts as WorkloadSide, WorkloadStatus as Workload };
+
 /** What the server refused or could not do, in its own words. */
 export class ApiError extends Error {
   constructor(
@@ -21,7 +37,7 @@ async function request<T>(method: string, path: string, body?: unknown): Promise
   const text = await response.text();
   const answer: unknown = text === '' ? undefined : JSON.parse(text);
   if (!response.ok) {
-    const problem = (answer as { error?: { code?: string; message?: string } } | undefined)?.error;
+    const problem = (answer as Partial<WireProblem> | undefined)?.error;
     throw new ApiError(response.status, problem?.code ?? '', problem?.message ?? response.statusText);
   }
   return answer as T;
@@ -33,76 +49,44 @@ export function actOnNode(node: string, action: NodeAction): Promise<unknown> {
   return request('POST', `nodes/${encodeURIComponent(node)}/${action}`);
 }
 
-export interface WorkloadSide {
-  engine: string;
-  state: string;
-  acknowledged: number;
-  lastError: string;
+export async function listWorkloads(): Promise<WorkloadStatus[]> {
+  return (await request<WireWorkloads>('GET', 'workloads')).workloads ?? [];
 }
 
-export interface Workload {
-  id: string;
-  sides: WorkloadSide[];
-}
-
-export async function listWorkloads(): Promise<Workload[]> {
-  return (await request<{ workloads: Workload[] | null }>('GET', 'workloads')).workloads ?? [];
-}
-
-export function startWorkload(): Promise<Workload> {
+export function startWorkload(): Promise<WorkloadStatus> {
   return request('POST', 'workloads', { engine: 'both' });
 }
 
-export function stopWorkload(id: string): Promise<Workload> {
+export function stopWorkload(id: string): Promise<WorkloadStatus> {
   return request('DELETE', `workloads/${encodeURIComponent(id)}`);
-}
-
-export interface LabSummary {
-  id: string;
-  title: string;
-  minutes: number;
-  tasks: number;
-  started: boolean;
-  passed: boolean;
-}
-
-export interface LabTask {
-  id: string;
-  title: string;
-  expected: string;
-  needs: string[] | null;
-}
-
-export interface Verdict {
-  task: string;
-  verdict: string;
-  expected: string;
-  observed: string;
-  event: number;
-  hint?: string;
-}
-
-export interface Attempt {
-  verdicts: Verdict[] | null;
-  passedAt: string | null;
-}
-
-export interface LabDetail extends LabSummary {
-  html: string;
-  taskList: LabTask[];
-  attempt: Attempt | null;
 }
 
 export type LabAction = 'start' | 'check' | 'solve' | 'reset';
 
 export async function listLabs(language: string): Promise<LabSummary[]> {
-  return (await request<{ labs: LabSummary[] | null }>('GET', `labs?lang=${language}`)).labs ?? [];
+  return (await request<WireLabs>('GET', `labs?lang=${language}`)).labs ?? [];
 }
 
 export function showLab(id: string, language: string): Promise<LabDetail> {
   return request('GET', `labs/${encodeURIComponent(id)}?lang=${language}`);
 }
 
-export function actOnLab(id: string, action: LabAction, language: string): Promise<unknown> {
+export function actOnLab(id: string, action: LabAction, language: string): Promise<LabAttempt> {
   return request('POST', `labs/${encodeURIComponent(id)}/${action}?lang=${language}`);
+}
+
+/** Records that the server hands out at a time. */
+const PAGE = 5000;
+
+/** The records after one and up to another, as far as they are still at hand; undefined when the first ones are not. */
+export async function recordsBetween(after: number, upTo: number): Promise<TraceRecord[] | undefined> {
+  const records: TraceRecord[] = [];
+  while (after < upTo) {
+    const page = await request<WireEvents>('GET', `events?after=${after}&limit=${Math.min(PAGE, upTo - after)}`);
+    const fresh = (page.records ?? []).filter(({ n }) => n > after && n <= upTo);
+    if (fresh.length === 0 || fresh[0]!.n !== after + 1) return undefined;
+    records.push(...fresh);
+    after = fresh.at(-1)!.n;
+  }
+  return records;
 }

@@ -8,12 +8,15 @@ import { Connection, type ConnectionState } from '../trace/connection';
 import { LOST_AFTER_MS } from '../trace/flights';
 import { Playback, type Mode } from '../trace/playback';
 import { TraceStore } from '../trace/store';
-import type { Frame } from '../trace/types';
+import type { Frame, SnapshotFrame } from '../trace/types';
+import { recordsBetween } from './api';
 
 /** Milliseconds of wall clock that a message is drawn on its way, at least. */
 const FLIGHT_MS = 500;
 /** Packets that are drawn at once; the rest is counted. */
 const PACKET_LIMIT = 2000;
+/** Records before the snapshot that are asked for. */
+const HISTORY_LIMIT = 30_000;
 /** Between two pictures of what has a name: it is DOM, and nobody reads faster. */
 const SCENE_EVERY_MS = 60;
 const STATUS_EVERY_MS = 1000;
@@ -169,6 +172,7 @@ export class Classroom {
       this.shownN = -1;
       this.storyChanged = true;
       if (this.playback.mode !== 'live') this.playback.goLive();
+      void this.fetchHistory(frame);
       return;
     }
     const now = performance.now();
@@ -177,6 +181,22 @@ export class Classroom {
     });
     const newest = fresh.at(-1);
     if (newest) this.playback.observe(newest.time, now);
+  }
+
+  /** Asks for what happened before the snapshot, so that the clock can go back to the beginning; without it the window starts here. */
+  private async fetchHistory({ n, window }: SnapshotFrame): Promise<void> {
+    if (n === 0 || n > HISTORY_LIMIT || window.firstN !== 1) return;
+    try {
+      const records = await recordsBetween(0, n);
+      if (!records || this.store.firstN !== n) return;
+      const earlier = new Story();
+      if (this.store.prepend(records, (record, state) => earlier.take(record, state))) {
+        this.story.prepend(earlier);
+        this.storyChanged = true;
+      }
+    } catch (error) {
+      console.warn('what happened before this page was opened cannot be fetched:', error);
+    }
   }
 
   private onFrame(now: number): void {

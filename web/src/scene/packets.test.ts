@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { typed } from '../trace/decode';
+import { Flights, type Flight } from '../trace/flights';
+import type { Message, WireRecord } from '../trace/types';
+import { countByFlow, flowOf, packetsAt, progressAt } from './packets';
+
+function message(change: Partial<Message> = {}): Message {
+  const exchange = { connection: 'a>b', correlation: 1, response: false };
+  return { exchange, from: 'kafka-1', to: 'kafka-2', protocol: 'kafka', name: 'Fetch', bytes: 1, subject: 'orders-0', offset: 0, count: 1, ...change };
+}
+
+function record(kind: 'message.sent' | 'message.received', atMS: number, data: Message, n = 1): ReturnType<typeof typed> {
+  return typed({ n, run: 'r', node: 'x', seq: n, at: new Date(atMS).toISOString(), kind, data } as WireRecord);
+}
+
+function flight(change: Partial<Flight>): Flight {
+  return { n: 1, message: message(), time: 1000, sent: 1000, received: 1001, ...change };
+}
+
+describe('joining what was sent with what was received', () => {
+  it('makes one flight of both records', () => {
+    const flights = new Flights();
+    flights.take(record('message.sent', 1000, message(), 1));
+    flights.take(record('message.received', 1040, message(), 2));
+    expect(flights.between(0, 2000)).toMatchObject([{ n: 1, sent: 1000, received: 1040 }]);
+  });
+
+  it('does not take a response for its request, nor one connection for another', () => {
+    const flights = new Flights();
+    flights.take(record('message.sent', 1000, message(), 1));
+    flights.take(record('message.received', 1010, message({ exchange: { connection: 'a>b', correlation: 1, response: true } }), 2));
+    flights.take(record('message.received', 1010, message({ exchange: { connection: 'a>c', correlation: 1, response: false } }), 3));
+    expect(flights.length).toBe(3);
+  });
+
+  it('forgets what lies before a record', () => {
+    const flights = new Flights();
+    for (let n = 1; n <= 5; n++) flights.take(record('message.sent', 1000 + n, message({ exchange: { connection: 'a>b', correlation: n, response: false } }), n));
+    flights.forget(4);
+    expect(flights.between(0, 2000).map(({ n }) => n)).toEqual([4, 5]);
+  });
+});
+
+describe('where a message is', () => {
+  it('arrives at the instant of its receipt and takes at least the shortest flight', () => {
+    const quick = flight({ sent: 1000, received: 1000.2 });
+    expect(progressAt(quick, 500, 500)).toBeUndefined();
+    expect(progressAt(quick, 750.2, 500)).toBeCloseTo(0.5);
+    expect(progressAt(quick, 1000.19, 500)).toBeGreaterThan(0.99);
+    expect(progressAt(quick, 1000.2, 500)).toBeUndefined();
+  });
+
+  it('takes as long as it took when that is longer', () => {
+    const slow = flight({ sent: 1000, received: 3000 });
+    expect(progressAt(slow, 999, 500)).toBeUndefined();
+    expect(progressAt(slow, 2000, 500)).toBeCloseTo(0.5);
+  });
+
+  it('hangs before half way while nobody has received it, and is given up in the end', () => {
+    const stuck = flight({ received: undefined });
+    expect(progressAt(stuck, 1500, 500)).toBeGreaterThan(0.25);
+    expect(progressAt(stuck, 4900, 500)).toBeLessThan(0.5);
+    expect(progressAt(stuck, 5001, 500)).toBeUndefined();
+    const { packets } = packetsAt([stuck], 2000, { minFlight: 500, limit: 10 });
+    expect(packets[0]!.stalled).toBe(true);
+  });
+
+  it('lets a client outside receive what it cannot record', () => {
+    const toClient = flight({ message: message({ to: 'client' }), received: undefined });
+    expect(progressAt(toClient, 1250, 500)).toBeCloseTo(0.5);
+    expect(packetsAt([toClient], 1250, { minFlight: 500, limit: 10 }).packets[0]!.stalled).toBe(false);
+  });
+});
+
+describe('packets', () => {
+  it('go between the replicas that they are about, and between a client and its leader', () => {
+    const scene = packetsAt(
+      [flight({}), flight({ message: message({ from: 'client', name: 'Produce' }) }), flight({ message: message({ to: 'client', protocol: 'pulsar', name: 'MESSAGE' }) })],
+      1000.5,
+      { minFlight: 500, limit: 10 },
+    );
+    expect(scene.packets.map(({ from, to }) => [from, to])).toEqual([
+      [['kafka-1/orders-0', 'kafka-1'], ['kafka-2/orders-0', 'kafka-2']],
+      [['producers/kafka'], ['kafka-2/orders-0', 'kafka-2']],
+      [['kafka-1/orders-0', 'kafka-1'], ['consumers/pulsar']],
+    ]);
+  });
+
+  it('are bounded, and what is not drawn is counted', () => {
+    const many = Array.from({ length: 30 }, () => flight({}));
+    const scene = packetsAt(many, 1000, { minFlight: 500, limit: 20 });
+    expect([scene.packets.length, scene.surplus]).toEqual([20, 10]);
+  });
+
+  it('of a hidden flow are left out', () => {
+    const scene = packetsAt([flight({})], 1000, { minFlight: 500, limit: 20, hidden: new Set(['replicate']) });
+    expect(scene.packets).toEqual([]);
+  });
+
+  it('count for as many messages as were folded into them', () => {
+    const scene = packetsAt([flight({ message: message({ folded: 12 }) })], 1000, { minFlight: 500, limit: 20 });
+    expect(countByFlow(scene.packets).replicate).toBe(12);
+  });
+});
+
+it.each([
+  [{ name: 'Produce', from: 'client' }, 'write'],
+  [{ name: 'Fetch', from: 'client' }, 'read'],
+  [{ name: 'Fetch' }, 'replicate'],
+  [{ name: 'LeaderAndIsr' }, 'coordinate'],
+  [{ protocol: 'pulsar', name: 'SEND', from: 'client' }, 'write'],
+  [{ protocol: 'pulsar', name: 'MESSAGE', to: 'client' }, 'read'],
+  [{ protocol: 'pulsar', name: 'LOOKUP', from: 'client' }, 'coordinate'],
+  [{ protocol: 'bookkeeper', name: 'ADD_ENTRY' }, 'replicate'],
+  [{ protocol: 'bookkeeper', name: 'READ_ENTRY' }, 'read'],
+  [{ protocol: 'zookeeper', name: 'create' }, 'coordinate'],
+  [{ protocol: 'raft', name: 'AppendEntries' }, 'consensus'],
+] as const)('%o is %s', (change, flow) => expect(flowOf(message(change))).toBe(flow));

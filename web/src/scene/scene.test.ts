@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { typed } from '../trace/decode';
+import { apply, emptyState } from '../trace/reducer';
+import { craftedRecords } from '../trace/run.fixture';
+import type { KafkaLog, KafkaPartition, State } from '../trace/types';
+import { kafkaScene, stripScale } from './kafka';
+import { ledgersScene, writeSet } from './ledgers';
+import { hashRange, pulsarScene, topicLabel } from './pulsar';
+import { sceneOf } from './scene';
+import { sentencesOf } from './sentences';
+import { Story } from './story';
+import { tablesOf } from './tables';
+
+function log(change: Partial<KafkaLog>): KafkaLog {
+  return { role: 'follower', leaderEpoch: 0, logStart: 0, leo: 0, highWatermark: 0, fetchedLEO: 0, bytes: 0, ...change };
+}
+
+function partition(change: Partial<KafkaPartition>): KafkaPartition {
+  return { leader: 1, leaderEpoch: 0, isr: [1, 2], replicas: [1, 2, 3], partitionEpoch: 0, logs: {}, acknowledged: {}, ...change };
+}
+
+function threeBrokers(): State {
+  const state = emptyState();
+  for (const id of [1, 2, 3]) state.nodes[`kafka-${id}`] = { role: 'kafka', id, state: 'running', detail: '', addresses: {} };
+  state.kafka.controller = { broker: 2, epoch: 4 };
+  state.kafka.topics.orders = {
+    id: 'x',
+    config: {},
+    partitions: { 0: partition({ logs: { 1: log({ role: 'leader', leo: 12, highWatermark: 10 }), 2: log({ leo: 12 }), 3: log({ leo: 4 }) } }) },
+  };
+  return state;
+}
+
+describe('Kafka-mode', () => {
+  it('tells leader, in sync, out of sync and offline apart', () => {
+    const state = threeBrokers();
+    const statuses = () => kafkaScene(state).brokers.map((broker) => broker.topics[0]!.strips[0]!.status);
+    expect(statuses()).toEqual(['leader', 'inSync', 'outOfSync']);
+    state.nodes['kafka-2']!.state = 'killed';
+    expect(statuses()).toEqual(['leader', 'offline', 'outOfSync']);
+    expect(kafkaScene(state).brokers.map(({ controller }) => controller)).toEqual([false, true, false]);
+    expect(kafkaScene(state).underReplicated).toBe(1);
+  });
+
+  it('gives all replicas of a partition one scale, wide enough for the one that is furthest behind', () => {
+    expect(stripScale(partition({ logs: { 1: log({ leo: 12 }) } }))).toEqual({ from: 0, to: 40 });
+    const even = partition({ logs: { 1: log({ leo: 1000 }), 2: log({ leo: 995 }), 3: log({ leo: 1000 }) } });
+    expect(stripScale(even)).toEqual({ from: 960, to: 1000 });
+    const { from, to } = stripScale(partition({ logs: { 1: log({ leo: 1000 }), 2: log({ leo: 1000 }), 3: log({ leo: 800 }) } }));
+    expect(from).toBeLessThan(800);
+    expect(to).toBe(1000);
+  });
+
+  it('counts a group’s lag up to the high watermark of the leader', () => {
+    const state = threeBrokers();
+    const members = { m: { instanceID: '', clientID: 'c', assigned: ['orders-0'] } };
+    state.kafka.groups.readers = { coordinator: 1, state: 'Stable', generation: 1, strategy: 'range', leader: 'm', members, offsets: { 'orders-0': 7 } };
+    const scene = kafkaScene(state);
+    expect(scene.groups[0]!.partitions).toEqual([{ partition: 'orders-0', committed: 7, end: 10, lag: 3 }]);
+    expect(scene.brokers[0]!.topics[0]!.strips[0]!.committed).toEqual([{ group: 'readers', offset: 7 }]);
+    expect(scene.brokers[1]!.topics[0]!.strips[0]!.committed).toEqual([]);
+  });
+});
+
+describe('ledgers', () => {
+  const ensembles = [
+    { firstEntry: 0, bookies: ['a', 'b', 'c'] },
+    { firstEntry: 5, bookies: ['a', 'd', 'c'] },
+  ];
+
+  it('stripes an entry over the write quorum, round robin, by the ensemble that takes it', () => {
+    expect([0, 1, 2, 3].map((entry) => writeSet(ensembles, entry, 2))).toEqual([['a', 'b'], ['b', 'c'], ['c', 'a'], ['a', 'b']]);
+    expect(writeSet(ensembles, 6, 2)).toEqual(['a', 'd']);
+    expect(writeSet(ensembles, 7, 3)).toEqual(['d', 'c', 'a']);
+    expect(writeSet([], 1, 2)).toEqual([]);
+  });
+
+  it('shows where the ensemble changed and what each bookie has', () => {
+    const state = emptyState();
+    'abcd'.split('').forEach((name, index) => {
+      state.nodes[`bookie-${index + 1}`] = { role: 'bookie', id: index + 1, state: 'running', detail: '', addresses: { bookie: name } };
+    });
+    const stored = { a: { lastEntry: 6, entries: 5, bytes: 5 }, b: { lastEntry: 4, entries: 3, bytes: 3 }, d: { lastEntry: 6, entries: 1, bytes: 1 } };
+    state.pulsar.ledgers[7] = {
+      state: 'open', writeQuorum: 2, ackQuorum: 2, ensembles, writer: 'pulsar-1', lastAddConfirmed: 6, lastEntry: -1, length: 0, recovered: false,
+      managedLedger: 'public/default/persistent/a%2Fb', cursor: '', fencedBy: ['a'], stored,
+    };
+    const row = ledgersScene(state).ledgers[0]!;
+    expect(row.label).toBe('a/b');
+    expect(Object.keys(row.stripes).sort()).toEqual(['bookie-1', 'bookie-2', 'bookie-3', 'bookie-4']);
+    expect(row.stripes['bookie-2']).toMatchObject({ inEnsemble: false, fenced: false });
+    expect(row.stripes['bookie-1']).toMatchObject({ inEnsemble: true, fenced: true });
+    const spare = row.stripes['bookie-4']!.cells;
+    expect(spare.filter(({ belongs }) => belongs).map(({ entry }) => entry)).toEqual([6]);
+    expect(spare.filter(({ afterChange }) => afterChange).map(({ entry }) => entry)).toEqual([5]);
+    expect(row.stripes['bookie-3']!.cells.some(({ stored: there }) => there)).toBe(false);
+  });
+});
+
+describe('Pulsar-mode', () => {
+  it('reads hash ranges, the last one up to the end of the space', () => {
+    expect(hashRange('0x40000000_0x80000000')).toEqual([0.25, 0.5]);
+    expect(hashRange('0xc0000000_0xffffffff')).toEqual([0.75, 1]);
+    expect(hashRange('nonsense')).toEqual([0, 1]);
+  });
+
+  it('calls a topic by its last name', () => expect(topicLabel('persistent://public/default/orders-partition-0')).toBe('orders-partition-0'));
+
+  it('puts bundles in the order of the space, with their owners’ places', () => {
+    const state = emptyState();
+    for (const id of [1, 2]) state.nodes[`pulsar-${id}`] = { role: 'pulsar', id, state: 'running', detail: '', addresses: {} };
+    for (const [range, owner] of [['0x80000000_0xffffffff', 'pulsar-2'], ['0x00000000_0x80000000', '']] as const) {
+      state.pulsar.bundles[`a/b/${range}`] = { namespace: 'a/b', range, owner };
+    }
+    expect(pulsarScene(state).namespaces[0]!.bundles.map(({ from, ownerIndex }) => [from, ownerIndex])).toEqual([[0, -1], [0.5, 1]]);
+  });
+});
+
+describe('the crafted run', () => {
+  it('gives a scene, tables and sentences at every instant, and a story', () => {
+    const state = emptyState();
+    const story = new Story();
+    for (const record of craftedRecords()) {
+      apply(state, typed(record));
+      story.take(typed(record), state);
+      const scene = sceneOf(state);
+      expect(sentencesOf(scene).length).toBeGreaterThan(4);
+      for (const table of tablesOf(scene, { internal: true })) for (const row of table.rows) expect(row.length).toBe(table.columns.length);
+    }
+    const told = story.all.map(({ text }) => text.key);
+    for (const key of ['story.ensembleLeader', 'story.controllerElected', 'story.nodeKilled', 'story.bundleOwned', 'story.ledgerOpened']) expect(told).toContain(key);
+    const expired = story.all.filter(({ text }) => text.key === 'story.sessionExpired').map(({ text }) => text.params!.session);
+    expect(new Set(expired).size, 'a session ends once, though every server reports it').toBe(expired.length);
+  });
+});
