@@ -8,7 +8,7 @@ type Spec struct {
 	Partitions        int    `json:"partitions"`
 	ReplicationFactor int    `json:"replicationFactor"` // of a Kafka-mode topic that does not exist yet; 3, or as many as there are brokers
 	MessagesPerSecond int    `json:"messagesPerSecond"` // on each side, all producers together; 20 unless told; at most 20000
-	MessageBytes      int    `json:"messageBytes"`      // 100 unless told; 24 to 262144
+	MessageBytes      int    `json:"messageBytes"`      // 100 unless told; 30 to 262144
 	Keys              int    `json:"keys"`              // number of different keys; 0: messages have no key
 	Acks              string `json:"acks"`              // Kafka-mode: all, 1, 0; all unless told
 	Producers         int    `json:"producers"`         // on each side; 1 unless told; at most 16
@@ -39,7 +39,7 @@ type Counts struct {
 	Engine       string `json:"engine"` // kafka, pulsar
 	State        string `json:"state"`
 	Produced     int64  `json:"produced"`     // handed to the client library
-	Acknowledged int64  `json:"acknowledged"` // the cluster said that it has them
+	Acknowledged int64  `json:"acknowledged"` // the cluster said that it has them; with acks=0 nobody says so, and they count when sent
 	Failed       int64  `json:"failed"`       // given up by the client library, with an error
 	Consumed     int64  `json:"consumed"`     // every delivery, duplicates too
 	Duplicates   int64  `json:"duplicates"`   // deliveries of a message that had been delivered before

@@ -917,7 +917,7 @@ export interface WorkloadSpec {
   replicationFactor: number;
   /** on each side, all producers together; 20 unless told; at most 20000 */
   messagesPerSecond: number;
-  /** 100 unless told; 24 to 262144 */
+  /** 100 unless told; 30 to 262144 */
   messageBytes: number;
   /** number of different keys; 0: messages have no key */
   keys: number;
@@ -950,7 +950,7 @@ export interface WorkloadCounts {
   state: string;
   /** handed to the client library */
   produced: number;
-  /** the cluster said that it has them */
+  /** the cluster said that it has them; with acks=0 nobody says so, and they count when sent */
   acknowledged: number;
   /** given up by the client library, with an error */
   failed: number;

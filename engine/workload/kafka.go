@@ -1,0 +1,119 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// kafkaClient is a side's client programs on the Kafka protocol.
+type kafkaClient struct {
+	spec    Spec
+	brokers []string
+}
+
+const (
+	// kafkaGivesUp is when a producer gives a record up: long enough for any failover, short enough to be seen.
+	kafkaGivesUp = 30 * time.Second
+	// kafkaCommitEvery is more often than the library's 5 s, so that the committed offset is seen to move.
+	kafkaCommitEvery = time.Second
+	kafkaBuffered    = 1000 // records in a producer
+)
+
+func (k *kafkaClient) prepare(ctx context.Context) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(k.brokers...), kgo.ClientID("demo-admin"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	brokers, err := admin.ListBrokers(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the Kafka-mode brokers: %w", err)
+	}
+	partitions := max(1, k.spec.Partitions) // every Kafka-mode topic has partitions
+	replicas := min(k.spec.ReplicationFactor, len(brokers))
+	_, err = admin.CreateTopic(ctx, int32(partitions), int16(replicas), nil, k.spec.Topic)
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return fmt.Errorf("creating the Kafka-mode topic %s: %w", k.spec.Topic, err)
+	}
+	return nil
+}
+
+func (k *kafkaClient) acks() []kgo.Opt {
+	switch k.spec.Acks {
+	case "0":
+		return []kgo.Opt{kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite()}
+	case "1":
+		return []kgo.Opt{kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite()}
+	}
+	return []kgo.Opt{kgo.RequiredAcks(kgo.AllISRAcks())}
+}
+
+func (k *kafkaClient) produce(hurry context.Context, program string, messages *source, to *side) error {
+	client, err := kgo.NewClient(append(k.acks(),
+		kgo.SeedBrokers(k.brokers...), kgo.ClientID(program), kgo.DefaultProduceTopic(k.spec.Topic),
+		kgo.MaxBufferedRecords(kafkaBuffered), kgo.RecordDeliveryTimeout(kafkaGivesUp), kgo.ProducerLinger(0),
+	)...)
+	if err != nil {
+		return fmt.Errorf("a producer: %w", err)
+	}
+	defer client.Close()
+	for {
+		next, ok := messages.next()
+		if !ok {
+			break
+		}
+		record := &kgo.Record{Value: next.value}
+		if next.key != "" {
+			record.Key = []byte(next.key)
+		}
+		// Waits when kafkaBuffered records are unanswered.
+		client.Produce(hurry, record, func(_ *kgo.Record, err error) { to.answered(err) })
+	}
+	return client.Flush(hurry)
+}
+
+func (k *kafkaClient) consume(ctx context.Context, program string, to *side) error {
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(k.brokers...), kgo.ClientID(program), kgo.ConsumerGroup(k.spec.Group), kgo.ConsumeTopics(k.spec.Topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(kafkaCommitEvery),
+	)
+	if err != nil {
+		return fmt.Errorf("a consumer: %w", err)
+	}
+	// Closing leaves the group, so that its other members take over at once; over a cut link it would take too long.
+	defer closeWithin(client.Close, leaveWithin)
+	for {
+		fetches := client.PollFetches(ctx)
+		if ctx.Err() != nil {
+			commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+			defer cancel()
+			return client.CommitUncommittedOffsets(commit)
+		}
+		fetches.EachError(func(topic string, partition int32, err error) {
+			to.failed(fmt.Sprintf("consuming %s-%d", topic, partition), err)
+		})
+		fetches.EachRecord(func(record *kgo.Record) { to.consumed(record.Value) })
+	}
+}
+
+// closeWithin calls a library's close and waits for it, but not for ever.
+func closeWithin(closeClient func(), wait time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		closeClient()
+	}()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}

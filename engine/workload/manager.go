@@ -1,0 +1,155 @@
+package workload
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// Config says where the clusters are; a workload needs the addresses of its engine only.
+type Config struct {
+	// Kafka lists brokers, host:port.
+	Kafka []string
+	// PulsarURL is the service URL, pulsar://host:port,host:port.
+	PulsarURL string
+	// PulsarHTTP lists the brokers' HTTP services, http://host:port.
+	PulsarHTTP []string
+	Logger     *slog.Logger
+}
+
+// maxWorkloads bounds the workloads at a time.
+const maxWorkloads = 8
+
+// Manager runs workloads. Its methods may be called from any goroutine.
+type Manager struct {
+	config Config
+
+	mu        sync.Mutex
+	last      int
+	workloads []*running // in the order of their start
+	closed    bool
+	sides     registry
+}
+
+type running struct {
+	id    string
+	spec  Spec
+	sides []*side
+}
+
+// NewManager returns a manager that runs nothing yet.
+func NewManager(config Config) *Manager {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Manager{config: config}
+}
+
+// Start begins a workload and returns at once: its topic is created and its clients connect while its state is starting.
+func (m *Manager) Start(_ context.Context, spec Spec) (Status, error) {
+	spec, err := spec.withDefaults()
+	if err != nil {
+		return Status{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return Status{}, fmt.Errorf("%w: the classroom is ending", ErrTooMany)
+	}
+	if len(m.workloads) >= maxWorkloads {
+		return Status{}, fmt.Errorf("%w: %d run already; stop one first", ErrTooMany, maxWorkloads)
+	}
+	m.last++
+	w := &running{id: strconv.Itoa(m.last), spec: spec}
+	for _, engine := range spec.engines() {
+		client, err := m.client(engine, spec)
+		if err != nil {
+			return Status{}, err
+		}
+		w.sides = append(w.sides, newSide(newSideName(), engine, spec, client, &m.sides, m.config.Logger))
+	}
+	for _, side := range w.sides {
+		side.start()
+	}
+	m.workloads = append(m.workloads, w)
+	return w.status(), nil
+}
+
+func (m *Manager) client(engine string, spec Spec) (client, error) {
+	switch {
+	case engine == EngineKafka && len(m.config.Kafka) > 0:
+		return &kafkaClient{spec: spec, brokers: m.config.Kafka}, nil
+	case engine == EnginePulsar && m.config.PulsarURL != "" && len(m.config.PulsarHTTP) > 0:
+		return &pulsarClient{spec: spec, url: m.config.PulsarURL, http: m.config.PulsarHTTP, logger: m.config.Logger}, nil
+	}
+	return nil, fmt.Errorf("%w: this classroom has no %s brokers", ErrInvalid, engine)
+}
+
+func newSideName() string {
+	var name [sideDigits / 2]byte
+	rand.Read(name[:]) // never fails
+	return hex.EncodeToString(name[:])
+}
+
+// List lists the workloads that run, in the order of their start.
+func (m *Manager) List() []Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]Status, 0, len(m.workloads))
+	for _, w := range m.workloads {
+		list = append(list, w.status())
+	}
+	return list
+}
+
+// Stop ends a workload and returns what it had done. It waits for the clients to leave in order, but not longer than a few seconds.
+func (m *Manager) Stop(_ context.Context, id string) (Status, error) {
+	m.mu.Lock()
+	at := slices.IndexFunc(m.workloads, func(w *running) bool { return w.id == id })
+	if at < 0 {
+		m.mu.Unlock()
+		return Status{}, fmt.Errorf("workload %q: %w", id, ErrUnknown)
+	}
+	w := m.workloads[at]
+	m.workloads = slices.Delete(m.workloads, at, at+1)
+	m.mu.Unlock()
+	w.stop()
+	return w.status(), nil
+}
+
+// Run keeps the manager until the context ends, then ends all workloads and returns when all their goroutines have.
+func (m *Manager) Run(ctx context.Context) error {
+	<-ctx.Done()
+	m.mu.Lock()
+	m.closed = true
+	left := m.workloads
+	m.workloads = nil
+	m.mu.Unlock()
+	var all sync.WaitGroup
+	for _, w := range left {
+		all.Go(w.stop)
+	}
+	all.Wait()
+	return nil
+}
+
+func (w *running) stop() {
+	var all sync.WaitGroup
+	for _, side := range w.sides {
+		all.Go(side.stop)
+	}
+	all.Wait()
+}
+
+func (w *running) status() Status {
+	status := Status{ID: w.id, Spec: w.spec, Sides: make([]Counts, 0, len(w.sides))}
+	for _, side := range w.sides {
+		status.Sides = append(status.Sides, side.counts())
+	}
+	return status
+}
