@@ -75,6 +75,11 @@ func New(config Config) (*Cluster, error) {
 var roleOrder = []string{node.RoleEnsemble, node.RoleKafka, node.RolePulsar, node.RoleBookie}
 
 func byRole(a, b node.Config) int {
+	return CompareNodes(NodeStatus{Role: a.Role, ID: a.ID}, NodeStatus{Role: b.Role, ID: b.ID})
+}
+
+// CompareNodes puts nodes into the order of Control.Nodes.
+func CompareNodes(a, b NodeStatus) int {
 	if a.Role != b.Role {
 		return slices.Index(roleOrder, a.Role) - slices.Index(roleOrder, b.Role)
 	}
