@@ -62,6 +62,7 @@ var importRules = []importRule{
 	{"engine/workload", []string{"engine/trace"}, "the demo clients are clients like any other"},
 	{"engine/node", []string{"engine"}, "a node is made of everything"},
 	{"engine/cluster", []string{"engine"}, "a cluster is made of nodes"},
+	{"engine/dump", []string{"engine"}, "it knows every kind of file"},
 	{"engine/attach", []string{"engine"}, "another process's cluster looks like our own"},
 	{"engine", []string{"engine"}, "the engines know nothing of labs, visualizer, web"},
 

@@ -1,0 +1,60 @@
+package commitlog
+
+import (
+	"errors"
+	"io"
+	"time"
+)
+
+// Inspect walks the frames of a segment's bytes, for people who want to look at a file: it needs no Log and changes nothing. Visit gets
+// each whole, undamaged frame with its place; the first that is not is a *CorruptError with Position, and what a crash leaves at the
+// end of a last segment.
+func Inspect(segment io.ReaderAt, name string, framing Framing, size int64, visit func(frame Frame, position int64, bytes []byte) error) error {
+	err := scan(segment, framing, 0, size, visit)
+	var bad *frameError
+	if errors.As(err, &bad) {
+		return &CorruptError{File: name, Position: bad.position, Err: bad.err}
+	}
+	return err
+}
+
+// IndexContent is what an index file says, see FORMAT.md.
+type IndexContent struct {
+	Covered int64 // bytes of the segment that it covers
+	Next    int64 // offset after them
+	// Entries of an offset index: Offset is at Position. Of a time index: no frame before Offset is later than Time.
+	Entries []IndexEntry
+	Time    bool // whether it is a time index
+	MaxTime time.Time
+}
+
+// IndexEntry is one entry of an index file.
+type IndexEntry struct {
+	Offset   int64
+	Position int64     // offset index
+	Time     time.Time // time index
+}
+
+// InspectIndex reads an index file of either kind.
+func InspectIndex(bytes []byte) (IndexContent, error) {
+	saved, err := decodeIndex(bytes, offsetIndexKind)
+	if err == nil {
+		content := IndexContent{Covered: saved.covered, Next: saved.next}
+		for _, entry := range saved.entries {
+			content.Entries = append(content.Entries, IndexEntry{Offset: entry.key, Position: entry.value})
+		}
+		return content, nil
+	}
+	if saved, err = decodeIndex(bytes, timeIndexKind); err != nil {
+		return IndexContent{}, err
+	}
+	content := IndexContent{Covered: saved.covered, Next: saved.next, Time: true}
+	for i, entry := range saved.entries {
+		if at := time.Unix(0, entry.key).UTC(); i == len(saved.entries)-1 {
+			content.MaxTime = at
+		} else {
+			content.Entries = append(content.Entries, IndexEntry{Offset: entry.value, Time: at})
+		}
+	}
+	return content, nil
+}
