@@ -72,6 +72,9 @@ func (p *Partition) caughtUp(f *follower, now time.Time) bool {
 
 func (p *Partition) propose(isr []int32) *Proposal {
 	p.proposal = &Proposal{LeaderEpoch: p.assigned.LeaderEpoch, PartitionEpoch: p.assigned.PartitionEpoch, ISR: isr}
+	for _, id := range isr {
+		p.proposal.BrokerEpochs = append(p.proposal.BrokerEpochs, p.brokerEpoch(id))
+	}
 	return p.proposal
 }
 
@@ -144,8 +147,8 @@ func (p *Partition) FollowerEnd(id int32) (int64, bool) {
 	return f.leo, true
 }
 
-// BrokerEpoch is the incarnation in which a follower fetches; -1 when it has not fetched.
-func (p *Partition) BrokerEpoch(id int32) int64 {
+// brokerEpoch is the incarnation in which a follower fetches; -1 when it has not fetched.
+func (p *Partition) brokerEpoch(id int32) int64 {
 	if f := p.followers[id]; f != nil && f.leo != Undefined {
 		return f.brokerEpoch
 	}

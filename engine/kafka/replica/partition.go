@@ -48,6 +48,8 @@ type Proposal struct {
 	LeaderEpoch    int32
 	PartitionEpoch int32
 	ISR            []int32
+	// BrokerEpochs are the incarnations of the ISR's members as the leader saw them fetch, in the same order; -1: not seen.
+	BrokerEpochs []int64
 }
 
 // Effects is what an event led to, for the driver to carry out.

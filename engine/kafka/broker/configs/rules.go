@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -227,4 +228,34 @@ func (r *Rules) number(config map[string]string, key string) int64 {
 		value, _ = strconv.ParseInt(r.topic[key].Default, 10, 64)
 	}
 	return value
+}
+
+// BrokerNumber is a number of the broker's static configuration, or its default.
+func (r *Rules) BrokerNumber(key string) int64 {
+	definition, known := r.broker[key]
+	if !known {
+		panic("configs: " + key + " is no broker configuration")
+	}
+	text := definition.Default
+	if value, set := r.static[key]; set {
+		text = value // was checked by NewRules
+	}
+	value, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		panic("configs: the default of " + key + " is no number")
+	}
+	return value
+}
+
+// BrokerBool is a truth value of the broker's static configuration, or its default.
+func (r *Rules) BrokerBool(key string) bool {
+	if value, set := r.static[key]; set {
+		return strings.EqualFold(value, "true")
+	}
+	return r.broker[key].Default == "true"
+}
+
+// BrokerDuration is a number of milliseconds as a duration.
+func (r *Rules) BrokerDuration(key string) time.Duration {
+	return time.Duration(r.BrokerNumber(key)) * time.Millisecond
 }

@@ -30,6 +30,8 @@ type Config struct {
 	Address string
 	// ClientID is sent with every request, such as "broker-2-fetcher-0".
 	ClientID string
+	// TopicNames may be nil.
+	TopicNames reactor.TopicNamer
 }
 
 // NodeName is the node name of a broker id: "kafka-2".
@@ -113,6 +115,7 @@ func (c *Connection) exchange(ctx context.Context, request kmsg.Request) (kmsg.R
 	if err != nil {
 		return nil, err
 	}
+	c.config.TopicNames.NameResponse(response)
 	if note = reactor.DescribeResponse(response, note); !note.Skip {
 		exchange.Response = true
 		c.config.Tracer.EmitCaused(sent, note.Received(exchange, NodeName(c.config.Broker), c.config.Tracer.Node(), request.Key(), size))

@@ -64,6 +64,7 @@ func (c *connection) serveOne() error {
 	if unsupported {
 		return c.write(request, answer{body: c.server.table.unsupportedApiVersions()}, Note{Skip: true})
 	}
+	c.server.config.TopicNames.NameRequest(request.Body)
 	note := DescribeRequest(request.Body)
 	if !note.Skip {
 		request.Cause = c.server.tracer.Emit(note.Received(request.Exchange, c.peer, c.server.tracer.Node(), request.Key, request.Size))

@@ -156,3 +156,32 @@ func countRecords(batches []byte) (first int64, count int) {
 	}
 	return first, count
 }
+
+// TopicNamer finds a topic's name by its id. From Fetch version 13 on messages name topics by id only; a namer gives traces and handlers
+// the name back.
+type TopicNamer func(id [16]byte) (name string, known bool)
+
+// NameRequest fills in the topic names of a Fetch request; topics that are not known keep an empty name.
+func (n TopicNamer) NameRequest(body kmsg.Request) {
+	r, isFetch := body.(*kmsg.FetchRequest)
+	if n == nil || !isFetch || r.Version < 13 {
+		return
+	}
+	for i := range r.Topics {
+		r.Topics[i].Topic, _ = n(r.Topics[i].TopicID)
+	}
+	for i := range r.ForgottenTopics {
+		r.ForgottenTopics[i].Topic, _ = n(r.ForgottenTopics[i].TopicID)
+	}
+}
+
+// NameResponse fills in the topic names of a Fetch response.
+func (n TopicNamer) NameResponse(body kmsg.Response) {
+	r, isFetch := body.(*kmsg.FetchResponse)
+	if n == nil || !isFetch || r.Version < 13 {
+		return
+	}
+	for i := range r.Topics {
+		r.Topics[i].Topic, _ = n(r.Topics[i].TopicID)
+	}
+}

@@ -18,6 +18,8 @@ type Config struct {
 	Table  *Table
 	Tracer *trace.Tracer
 	Logger *slog.Logger
+	// TopicNames may be nil.
+	TopicNames TopicNamer
 
 	Processors      int           // num.network.threads; 3
 	Handlers        int           // num.io.threads; 8

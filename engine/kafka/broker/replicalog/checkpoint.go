@@ -75,7 +75,9 @@ func ReadFile(d disk.Disk, name string) ([]byte, error) {
 }
 
 // WriteFile replaces a small file.
-func WriteFile(d disk.Disk, name string, contents []byte) error { return replaceFile(d, name, contents) }
+func WriteFile(d disk.Disk, name string, contents []byte) error {
+	return replaceFile(d, name, contents)
+}
 
 // ReadCheckpoint reads the lines of a checkpoint file; none when the file is not there.
 func ReadCheckpoint(d disk.Disk, name string) ([]string, error) {

@@ -1,0 +1,270 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"twinlog/engine/commitlog"
+	"twinlog/engine/kafka/broker/configs"
+	"twinlog/engine/kafka/broker/replicalog"
+	"twinlog/engine/kafka/metadata"
+	"twinlog/engine/kafka/replica"
+	"twinlog/engine/trace"
+)
+
+const (
+	highWatermarkFile = "replication-offset-checkpoint"
+	deletedSuffix     = "-delete"
+)
+
+// replicas is all partitions that this broker holds.
+type replicas struct {
+	broker *Broker
+
+	mu         sync.RWMutex
+	partitions map[trace.KafkaPartition]*partition
+
+	running sync.WaitGroup
+	// checkpointed is the high watermarks that the last run left; read once, then only by the control goroutine.
+	checkpointed map[trace.KafkaPartition]int64
+}
+
+func newReplicas(b *Broker) (*replicas, error) {
+	r := &replicas{broker: b, partitions: map[trace.KafkaPartition]*partition{}, checkpointed: map[trace.KafkaPartition]int64{}}
+	if err := r.removeDeleted(); err != nil {
+		return nil, err
+	}
+	lines, err := replicalog.ReadCheckpoint(b.config.Disk, highWatermarkFile)
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range lines {
+		var name trace.KafkaPartition
+		var offset int64
+		if _, err := fmt.Sscan(line, &name.Topic, &name.Partition, &offset); err != nil {
+			return nil, fmt.Errorf("%s: line %q: %w", highWatermarkFile, line, err)
+		}
+		r.checkpointed[name] = offset
+	}
+	return r, nil
+}
+
+// removeDeleted finishes deletions that a crash interrupted.
+func (r *replicas) removeDeleted() error {
+	entries, err := r.broker.config.Disk.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && strings.HasSuffix(entry.Name(), deletedSuffix) {
+			if err := r.broker.config.Disk.RemoveAll(entry.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// find returns a partition that this broker holds, nil when it does not.
+func (r *replicas) find(topic string, number int32) *partition {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.partitions[trace.KafkaPartition{Topic: topic, Partition: number}]
+}
+
+// all lists the partitions by name.
+func (r *replicas) all() []*partition {
+	r.mu.RLock()
+	list := slices.Collect(maps.Values(r.partitions))
+	r.mu.RUnlock()
+	slices.SortFunc(list, func(a, b *partition) int {
+		if order := strings.Compare(a.name.Topic, b.name.Topic); order != 0 {
+			return order
+		}
+		return int(a.name.Partition) - int(b.name.Partition)
+	})
+	return list
+}
+
+// open returns a partition, whose log is opened, or created, when it is not there yet. Only the control goroutine calls it.
+func (r *replicas) open(name trace.KafkaPartition) (*partition, error) {
+	if p := r.find(name.Topic, name.Partition); p != nil {
+		return p, nil
+	}
+	settings := r.broker.topicConfigs.settings(name.Topic)
+	log, err := replicalog.Open(r.broker.config.Disk, name.String(), logConfig(settings), time.Now())
+	if err != nil {
+		return nil, err
+	}
+	p := newPartition(name, r.deps(), log, settings, r.checkpointed[name], r.broker.logger)
+	r.mu.Lock()
+	r.partitions[name] = p
+	r.mu.Unlock()
+	r.running.Go(p.run)
+	return p, nil
+}
+
+func logConfig(settings configs.TopicSettings) commitlog.Config {
+	return commitlog.Config{SegmentBytes: settings.SegmentBytes, IndexInterval: settings.IndexInterval}
+}
+
+func (r *replicas) deps() partitionDeps {
+	b := r.broker
+	return partitionDeps{
+		broker: b.config.BrokerID, lagMax: b.settings.lagMax, tracer: b.config.Tracer,
+		alive:   func(id int32) bool { _, live := b.metadata.Load().Broker(id); return live },
+		propose: b.alterPartition.submit,
+		changed: b.partitionChanged,
+		failed:  b.fail,
+	}
+}
+
+// become gives a partition the role that the controller assigned.
+func (r *replicas) become(name trace.KafkaPartition, topicID metadata.TopicID, a replica.Assignment) *kerr.Error {
+	self := r.broker.config.BrokerID
+	if !slices.Contains(a.Replicas, self) {
+		return kerr.UnknownTopicOrPartition
+	}
+	p, err := r.open(name)
+	if err != nil {
+		r.broker.logger.Error("a log cannot be opened", "partition", name.String(), "error", err)
+		r.broker.fail(err)
+		return kerr.KafkaStorageError
+	}
+	kafka := kerr.KafkaStorageError // when the partition is closing
+	p.call(func() {
+		switch {
+		case p.state.Stale(a):
+			kafka = kerr.StaleControllerEpoch
+		case a.Leader == self:
+			kafka = p.becomeLeader(a, topicID)
+		default:
+			kafka = p.becomeFollower(a, topicID)
+		}
+	})
+	if kafka == nil {
+		r.broker.fetchers.assign(p, a.Leader, a.LeaderEpoch)
+	}
+	return kafka
+}
+
+// stop ends a replica's role and, where asked to, deletes it.
+func (r *replicas) stop(name trace.KafkaPartition, leaderEpoch int32, remove bool) *kerr.Error {
+	p := r.find(name.Topic, name.Partition)
+	if p == nil {
+		if remove { // it may be on disk from an earlier life
+			return r.removeFiles(name)
+		}
+		return nil
+	}
+	current := p.view.Load().LeaderEpoch
+	if leaderEpoch >= 0 && leaderEpoch < current {
+		return kerr.FencedLeaderEpoch
+	}
+	r.broker.fetchers.forget(p)
+	p.call(func() { p.becomeStopped(leaderEpoch) })
+	if !remove {
+		return nil
+	}
+	r.mu.Lock()
+	delete(r.partitions, name)
+	r.mu.Unlock()
+	delete(r.checkpointed, name)
+	p.stop()
+	p.log.Abandon()
+	if err := r.removeFiles(name); err != nil {
+		return err
+	}
+	r.broker.config.Tracer.Emit(trace.KafkaReplicaRoleChanged{KafkaPartition: name, Role: "deleted", Leader: -1, LeaderEpoch: current})
+	return nil
+}
+
+// removeFiles renames the directory first, so that a crash in the middle leaves nothing that looks like a log.
+func (r *replicas) removeFiles(name trace.KafkaPartition) *kerr.Error {
+	d := r.broker.config.Disk
+	if _, err := d.Stat(name.String()); err != nil {
+		return nil
+	}
+	condemned := name.String() + "." + strconv.FormatInt(time.Now().UnixNano(), 36) + deletedSuffix
+	err := d.Rename(name.String(), condemned)
+	if err == nil {
+		err = d.RemoveAll(condemned)
+	}
+	if err != nil {
+		r.broker.logger.Error("a replica cannot be deleted", "partition", name.String(), "error", err)
+		r.broker.fail(err)
+		return kerr.KafkaStorageError
+	}
+	return nil
+}
+
+// checkpoint writes all high watermarks to disk.
+func (r *replicas) checkpoint() error {
+	var lines []string
+	for _, p := range r.all() {
+		view := p.view.Load()
+		lines = append(lines, fmt.Sprintf("%s %d %d", p.name.Topic, p.name.Partition, view.HighWatermark))
+	}
+	return replicalog.WriteCheckpoint(r.broker.config.Disk, highWatermarkFile, lines)
+}
+
+// maintain runs the periodic work: lagging followers, high watermark checkpoints, retention.
+func (r *replicas) maintain(ctx context.Context) {
+	lag := time.NewTicker(max(time.Millisecond, r.broker.settings.lagMax/2))
+	defer lag.Stop()
+	checkpoint := time.NewTicker(r.broker.settings.checkpointInterval)
+	defer checkpoint.Stop()
+	retention := time.NewTicker(r.broker.settings.retentionInterval)
+	defer retention.Stop()
+	for {
+		select {
+		case <-lag.C:
+			for _, p := range r.all() {
+				if p.view.Load().Role == replica.RoleLeader {
+					p.post(p.checkLag)
+				}
+			}
+		case <-checkpoint.C:
+			if err := r.checkpoint(); err != nil {
+				r.broker.fail(err)
+			}
+		case <-retention.C:
+			for _, p := range r.all() {
+				p.post(p.enforceRetention)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// close ends all partitions. An orderly end makes everything durable, so that the next start need not look at the logs.
+func (r *replicas) close(orderly bool) {
+	if orderly {
+		if err := r.checkpoint(); err != nil {
+			r.broker.logger.Warn("the high watermarks could not be written", "error", err)
+			orderly = false
+		}
+	}
+	for _, p := range r.all() {
+		p.stop()
+		if !orderly {
+			p.log.Abandon()
+			continue
+		}
+		if err := p.log.Close(); err != nil {
+			r.broker.logger.Warn("a log could not be closed in order", "partition", p.name.String(), "error", err)
+			orderly = false
+			p.log.Abandon()
+		}
+	}
+	r.running.Wait()
+}
