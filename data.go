@@ -19,6 +19,7 @@ import (
 type dataDirectory struct {
 	directory string
 	temporary bool
+	disk      *disk.OS
 	unlock    func() error
 }
 
@@ -31,10 +32,22 @@ type classroomFacts struct {
 	Ensemble   int    `json:"ensemble"`
 }
 
-// openData opens the directory, or makes a temporary one when none is named.
-func openData(directory string, layout cluster.Layout) (*dataDirectory, error) {
-	d := &dataDirectory{directory: directory}
-	if directory == "" {
+// openData opens a classroom's directory, or makes a temporary one when none is named.
+func openData(name string, layout cluster.Layout) (*dataDirectory, error) {
+	d, err := openDirectory(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.checkFacts(layout); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+// openDirectory opens a directory for this process alone, or makes a temporary one when none is named.
+func openDirectory(name string) (*dataDirectory, error) {
+	d := &dataDirectory{directory: name}
+	if name == "" {
 		made, err := os.MkdirTemp("", "twinlog-")
 		if err != nil {
 			return nil, err
@@ -42,15 +55,12 @@ func openData(directory string, layout cluster.Layout) (*dataDirectory, error) {
 		d.directory, d.temporary = made, true
 		onForced(func() { _ = os.RemoveAll(made) })
 	}
-	root, err := disk.NewOS(d.directory)
-	if err != nil {
-		return nil, fmt.Errorf("--data %s: %w", directory, err)
+	var err error
+	if d.disk, err = disk.NewOS(d.directory); err != nil {
+		return nil, fmt.Errorf("--data %s: %w", d.directory, err)
 	}
-	if d.unlock, err = root.Lock(); err != nil {
-		return nil, fmt.Errorf("--data %s: %w; end the twinlog that runs there first", directory, err)
-	}
-	if err := d.checkFacts(layout); err != nil {
-		return nil, errors.Join(err, d.close())
+	if d.unlock, err = d.disk.Lock(); err != nil {
+		return nil, fmt.Errorf("--data %s: %w; end the twinlog that runs there first", d.directory, err)
 	}
 	return d, nil
 }

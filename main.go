@@ -32,6 +32,6 @@ func rootCommand(started time.Time) *cobra.Command {
 		SilenceUsage:  true, // an error says what to do itself
 		SilenceErrors: true,
 	}
-	root.AddCommand(upCommand(started))
+	root.AddCommand(upCommand(started), nodeCommand(started))
 	return root
 }

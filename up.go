@@ -104,62 +104,16 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	page, err := newPage(classroom, options.layout, data.directory, logger)
+	page, err := newPage(pageConfig{
+		control: classroom, listen: options.layout.Address(cluster.PortPage), data: data.directory, logger: logger, clusters: outsideAddresses(nodes),
+	})
 	if err != nil {
 		return err
 	}
 	printEndpoints(out, options, nodes, page.URL())
-	return runServices(ctx, []service{classroom, page}, func() {
+	return runInOrder(ctx, announcer{[]readier{classroom, page}, func() {
 		fmt.Fprintf(out, "ready in %.2f s\n", time.Since(options.started).Seconds())
-	})
-}
-
-// service is what runs beside others until the context ends.
-type service interface {
-	Run(ctx context.Context) error
-	Ready() <-chan struct{}
-}
-
-// runServices runs all until the context ends or one of them fails, and calls ready once all are. The first service ends last: the
-// others are about it.
-func runServices(ctx context.Context, services []service, ready func()) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	firstCtx, endFirst := context.WithCancel(context.WithoutCancel(ctx))
-	defer endFirst()
-	ended := make(chan error, len(services))
-	firstEnded := make(chan error, 1)
-	for i, s := range services {
-		go func() {
-			serviceCtx, result := ctx, ended
-			if i == 0 {
-				serviceCtx, result = firstCtx, firstEnded
-			}
-			err := s.Run(serviceCtx)
-			if err != nil {
-				cancel(err)
-			} else {
-				cancel(nil)
-			}
-			result <- err
-		}()
-	}
-	for _, s := range services {
-		select {
-		case <-s.Ready():
-		case <-ctx.Done():
-		}
-	}
-	if ctx.Err() == nil {
-		ready()
-	}
-	<-ctx.Done()
-	var failures []error
-	for range services[1:] {
-		failures = append(failures, <-ended)
-	}
-	endFirst()
-	return errors.Join(append(failures, <-firstEnded)...)
+	}}, page, classroom)
 }
 
 func newLogger(level string) (*slog.Logger, error) {

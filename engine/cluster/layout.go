@@ -22,6 +22,16 @@ const (
 	PortGossip = 7946
 )
 
+// FirstPort is the port of the first node of a role for a purpose; further nodes count on from there. 0: there is none.
+func FirstPort(role, purpose string) int { return firstPorts[role][purpose] }
+
+var firstPorts = map[string]map[string]int{
+	node.RoleEnsemble: {node.PurposeZooKeeper: portZooKeeper, node.PurposePeer: portPeer},
+	node.RoleKafka:    {node.PurposeKafka: portKafka},
+	node.RolePulsar:   {node.PurposePulsar: portPulsar, node.PurposeHTTP: portHTTP},
+	node.RoleBookie:   {node.PurposeBookie: portBookie},
+}
+
 // maxNodes bounds the nodes of a role, so that the ranges of ports never meet.
 const maxNodes = 99
 
@@ -83,12 +93,6 @@ func (l Layout) Nodes() ([]node.Config, error) {
 		ensemble = 0
 	}
 	counts := map[string]int{node.RoleEnsemble: ensemble, node.RoleKafka: l.Kafka, node.RolePulsar: l.Pulsar, node.RoleBookie: l.Bookies}
-	ports := map[string]map[string]int{
-		node.RoleEnsemble: {node.PurposeZooKeeper: portZooKeeper, node.PurposePeer: portPeer},
-		node.RoleKafka:    {node.PurposeKafka: portKafka},
-		node.RolePulsar:   {node.PurposePulsar: portPulsar, node.PurposeHTTP: portHTTP},
-		node.RoleBookie:   {node.PurposeBookie: portBookie},
-	}
 	peers := map[int]string{}
 	names := map[string]string{}
 	zookeeper := l.ZooKeeper
@@ -96,7 +100,7 @@ func (l Layout) Nodes() ([]node.Config, error) {
 	for _, role := range roleOrder {
 		for id := 1; id <= counts[role]; id++ {
 			config := node.Config{Role: role, ID: id, Addresses: map[string]node.Address{}, Pace: l.Pace, Counts: counts}
-			for purpose, first := range ports[role] {
+			for purpose, first := range firstPorts[role] {
 				address := l.Address(first + id - 1)
 				config.Addresses[purpose] = node.Address{Listen: address}
 				names[address] = config.Name()

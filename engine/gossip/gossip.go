@@ -35,6 +35,8 @@ type Process struct {
 	ID   int    `json:"id"`
 	// Control is where the process can be asked and told, host:port; empty when it takes no orders.
 	Control string `json:"control,omitempty"`
+	// Addresses by purpose at which members of the group reach the node.
+	Addresses map[string]string `json:"addresses,omitempty"`
 	// Host is the IP address that the others see it at. It is found out, not told.
 	Host string `json:"-"`
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"slices"
 	"strconv"
+
+	"twinlog/engine/ensemble/server"
 )
 
 // The roles of a node.
@@ -74,6 +76,8 @@ type Config struct {
 	Pace      Pace
 	// Counts says how many nodes of each role the classroom has, for defaults such as the number of copies; missing: enough of them.
 	Counts map[string]int
+	// Zoo is what ZooKeeper's own configuration file says, for an ensemble server that has one; it goes before Peers and Pace.
+	Zoo *server.ZooConfig
 	// NodeOf names the node at an address, for the trace; nil: the address itself.
 	NodeOf func(address string) string
 }
@@ -104,7 +108,7 @@ func (c Config) Validate() error {
 		return fail(fmt.Errorf("number %d is not from 1 to 255", c.ID))
 	}
 	for _, purpose := range wanted {
-		if c.Addresses[purpose].Listen == "" {
+		if c.Addresses[purpose].Listen == "" && c.Zoo == nil {
 			return fail(fmt.Errorf("no address for %s", purpose))
 		}
 	}
@@ -121,6 +125,8 @@ func (c Config) Validate() error {
 		}
 	}
 	switch {
+	case c.Zoo != nil && c.Role != RoleEnsemble:
+		return fail(errors.New("a ZooKeeper configuration file is for an ensemble server"))
 	case c.Role == RoleEnsemble && len(c.Peers) > 0 && c.Peers[c.ID] == "":
 		return fail(fmt.Errorf("it is not among the peers %v", c.Peers))
 	case c.Role != RoleEnsemble && len(c.ZooKeeper) == 0:

@@ -15,26 +15,26 @@ var makers = map[string]maker{
 }
 
 func makeEnsemble(config Config, pace timeouts, surroundings Surroundings) (driver, error) {
-	peers := config.Peers
-	peerAddress := config.Addresses[PurposePeer].Listen
-	if len(peers) < 2 {
-		peers, peerAddress = nil, ""
-	}
-	return server.New(server.Config{
-		ID:            config.ID,
-		Peers:         peers,
-		ClientAddress: config.Addresses[PurposeZooKeeper].Listen,
-		PeerAddress:   peerAddress,
-
-		Network: surroundings.Network,
-		Disk:    surroundings.Disk,
-		Tracer:  surroundings.Tracer,
-		Logger:  surroundings.Logger,
-
+	settings := server.Config{
+		ID:                config.ID,
+		Peers:             config.Peers,
+		ClientAddress:     config.Addresses[PurposeZooKeeper].Listen,
+		PeerAddress:       config.Addresses[PurposePeer].Listen,
 		TickTime:          pace.tickTime,
 		HeartbeatInterval: pace.heartbeatInterval,
 		ElectionTimeout:   pace.electionTimeout,
-	})
+	}
+	if len(config.Peers) < 2 { // alone, it talks to nobody
+		settings.Peers, settings.PeerAddress = nil, ""
+	}
+	if config.Zoo != nil {
+		settings = config.Zoo.Config
+	}
+	settings.Network = surroundings.Network
+	settings.Disk = surroundings.Disk
+	settings.Tracer = surroundings.Tracer
+	settings.Logger = surroundings.Logger
+	return server.New(settings)
 }
 
 func makeBookie(config Config, pace timeouts, surroundings Surroundings) (driver, error) {
