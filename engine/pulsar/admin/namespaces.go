@@ -1,0 +1,241 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"twinlog/engine/pulsar/broker"
+	"twinlog/engine/pulsar/bundle"
+)
+
+func (h *handler) routeNamespaces(group *gin.RouterGroup) {
+	group.GET("/:tenant", func(c *gin.Context) {
+		namespaces, err := h.broker.Namespaces(c.Param("tenant"))
+		answer(c, namespaces, err)
+	})
+	ns := group.Group("/:tenant/:namespace")
+	ns.GET("", func(c *gin.Context) {
+		policies, err := h.broker.NamespacePolicies(namespaceName(c))
+		answer(c, policies, namespaceError(err))
+	})
+	ns.PUT("", h.createNamespace)
+	ns.DELETE("", h.deleteNamespace)
+	ns.GET("/topics", h.namespaceTopics)
+	ns.GET("/bundles", func(c *gin.Context) {
+		policies, err := h.broker.NamespacePolicies(namespaceName(c))
+		if err != nil {
+			fail(c, namespaceError(err))
+			return
+		}
+		bundles, _, err := h.broker.NamespaceBundles(namespaceName(c))
+		_ = policies
+		answer(c, broker.BundlesData{Boundaries: bundles.Boundaries(), NumBundles: bundles.Count()}, err)
+	})
+	ns.PUT("/unload", h.unloadNamespace)
+	ns.PUT("/:bundle/unload", func(c *gin.Context) {
+		h.onBundle(c, func(wanted broker.Bundle) error { return h.broker.UnloadBundle(c.Request.Context(), wanted) })
+	})
+	ns.PUT("/:bundle/split", h.splitBundle)
+	ns.GET("/:bundle/topicHashPositions", h.topicHashes)
+	h.routePolicies(ns)
+}
+
+func namespaceError(err error) error {
+	if errors.Is(err, broker.ErrNotFound) {
+		return fmt.Errorf("Namespace does not exist: %w", broker.ErrNotFound)
+	}
+	return err
+}
+
+func (h *handler) createNamespace(c *gin.Context) {
+	// The body is Policies, or the bundles alone, or nothing.
+	raw, err := io.ReadAll(c.Request.Body)
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	var policies broker.Policies
+	if text := strings.TrimSpace(string(raw)); text != "" && text != "null" {
+		if err := decodeNamespace(raw, &policies); err != nil {
+			fail(c, err)
+			return
+		}
+	}
+	err = h.broker.CreateNamespace(c.Param("tenant"), c.Param("namespace"), policies)
+	if errors.Is(err, broker.ErrExists) {
+		err = fmt.Errorf("Namespace already exists: %w", broker.ErrExists)
+	}
+	done(c, err)
+}
+
+// deleteNamespace refuses a namespace with topics, unless forced; then the topics go first.
+func (h *handler) deleteNamespace(c *gin.Context) {
+	namespace := namespaceName(c)
+	ctx := c.Request.Context()
+	if flag(c, "force") {
+		if err := h.deleteTopics(ctx, namespace); err != nil {
+			fail(c, err)
+			return
+		}
+	}
+	if err := h.broker.RemoveNamespace(ctx, namespace); err != nil {
+		fail(c, err)
+		return
+	}
+	done(c, nil)
+}
+
+func (h *handler) deleteTopics(ctx context.Context, namespace string) error {
+	for _, domain := range []string{broker.Persistent, broker.NonPersistent} {
+		partitioned, err := h.broker.PartitionedTopics(namespace, domain)
+		if err != nil {
+			return err
+		}
+		for _, full := range partitioned {
+			name, err := broker.ParseTopicName(full)
+			if err != nil {
+				continue
+			}
+			if err := h.deletePartitioned(ctx, name, true); err != nil {
+				return err
+			}
+		}
+	}
+	topics, err := h.broker.TopicsOfNamespace(ctx, namespace, broker.PersistentTopics)
+	if err != nil {
+		return namespaceError(err)
+	}
+	for _, full := range topics {
+		name, err := broker.ParseTopicName(full)
+		if err != nil {
+			continue
+		}
+		if err := h.callOwner(ctx, name, http.MethodDelete, "", url.Values{"force": {"true"}}, nil); err != nil && !errors.Is(err, broker.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *handler) namespaceTopics(c *gin.Context) {
+	mode := broker.TopicsMode(c.DefaultQuery("mode", string(broker.PersistentTopics)))
+	switch mode {
+	case broker.PersistentTopics, broker.NonPersistentTopics, broker.AllTopics:
+	default:
+		refuse(c, http.StatusBadRequest, "mode is PERSISTENT, NON_PERSISTENT or ALL")
+		return
+	}
+	topics, err := h.broker.TopicsOfNamespace(c.Request.Context(), namespaceName(c), mode)
+	answer(c, topics, err)
+}
+
+// unloadNamespace unloads every bundle, wherever it is.
+func (h *handler) unloadNamespace(c *gin.Context) {
+	bundles, _, err := h.broker.NamespaceBundles(namespaceName(c))
+	if err != nil {
+		fail(c, namespaceError(err))
+		return
+	}
+	for _, r := range bundles.Ranges() {
+		one := broker.Bundle{Namespace: namespaceName(c), Range: r}
+		owner, err := h.broker.BundleOwner(one, h.broker.PeerListener())
+		switch {
+		case err != nil:
+		case owner == "":
+		case owner == h.broker.HTTPURL(h.broker.PeerListener()):
+			err = h.broker.UnloadBundle(c.Request.Context(), one)
+		default:
+			err = h.call(c.Request.Context(), http.MethodPut, owner+"/admin/v2/namespaces/"+one.Namespace+"/"+r.String()+"/unload", nil)
+		}
+		if err != nil && !errors.Is(err, broker.ErrNotFound) {
+			fail(c, err)
+			return
+		}
+	}
+	done(c, nil)
+}
+
+// onBundle lets the bundle's owner act. A bundle without owner needs no action.
+func (h *handler) onBundle(c *gin.Context, act func(broker.Bundle) error) {
+	r, err := bundle.ParseRange(c.Param("bundle"))
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	wanted := broker.Bundle{Namespace: namespaceName(c), Range: r}
+	bundles, _, err := h.broker.NamespaceBundles(wanted.Namespace)
+	if err != nil {
+		fail(c, namespaceError(err))
+		return
+	}
+	if !bundles.Has(r) {
+		fail(c, fmt.Errorf("%w: %v", bundle.ErrUnknownBundle, wanted))
+		return
+	}
+	listener := h.broker.ListenerOf(c.Request)
+	owner, err := h.broker.BundleOwner(wanted, listener)
+	switch {
+	case err != nil:
+		fail(c, err)
+	case owner == "":
+		done(c, nil)
+	case owner == h.broker.HTTPURL(listener):
+		done(c, act(wanted))
+	default:
+		redirect(c, owner, false)
+	}
+}
+
+func (h *handler) splitBundle(c *gin.Context) {
+	var positions []int64
+	if err := body(c, &positions); err != nil {
+		fail(c, err)
+		return
+	}
+	cuts := make([]uint32, 0, len(positions))
+	for _, position := range positions {
+		if position < 0 || position > 0xffffffff {
+			refuse(c, http.StatusBadRequest, "a split position is not inside the hash space: "+strconv.FormatInt(position, 10))
+			return
+		}
+		cuts = append(cuts, uint32(position))
+	}
+	h.onBundle(c, func(parent broker.Bundle) error {
+		return h.broker.SplitBundle(c.Request.Context(), parent, c.Query("splitAlgorithmName"), cuts, flag(c, "unload"))
+	})
+}
+
+func (h *handler) topicHashes(c *gin.Context) {
+	r, err := bundle.ParseRange(c.Param("bundle"))
+	if err != nil {
+		fail(c, err)
+		return
+	}
+	wanted := broker.Bundle{Namespace: namespaceName(c), Range: r}
+	c.JSON(http.StatusOK, gin.H{
+		"namespace": wanted.Namespace, "bundle": r.String(), "topicHashPositions": h.broker.TopicHashes(wanted),
+	})
+}
+
+// callOwner asks a topic's owner, wherever it is, to do what its own admin interface does.
+func (h *handler) callOwner(ctx context.Context, name broker.TopicName, method, path string, query url.Values, result any) error {
+	listener := h.broker.PeerListener()
+	found, err := h.broker.Lookup(ctx, name, false, listener, "http")
+	if err != nil {
+		return err
+	}
+	base := found.HTTPURL
+	target := base + "/admin/v2/" + name.Domain + "/" + name.NamespaceName() + "/" + url.PathEscape(name.Local) + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	return h.call(ctx, method, target, result)
+}

@@ -1,0 +1,467 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"twinlog/engine/pulsar/managedledger"
+	"twinlog/engine/pulsar/pulsarpb"
+	"twinlog/engine/pulsar/subscription"
+	"twinlog/engine/trace"
+)
+
+// sub drives one subscription: it tells the pure state what happens, and does what it says. It belongs to the topic's goroutine.
+type sub struct {
+	topic   *topic
+	name    string
+	durable bool
+	cursor  cursor // nil while it is being opened, and for non-persistent topics
+	state   *subscription.State
+
+	open       bool
+	openErr    error
+	openings   []func(error) // called when it is open, or cannot be
+	busy       bool          // being reset or deleted: nothing is read, who comes waits
+	arrivals   []func()      // run when it is no longer busy
+	stopped    bool
+	consumers  map[subscription.ConsumerID]*consumer
+	read       managedledger.Position // where reading goes on
+	reading    bool
+	generation int // of reading: what an older one brings is dropped
+	failures   int
+	holdUntil  time.Time // a new active consumer lets the old one finish
+	timer      *time.Timer
+	timerAt    time.Time
+
+	out      traffic
+	lastMove time.Time
+	expired  int64
+}
+
+func (t *topic) newSub(name string, durable bool) *sub {
+	s := &sub{
+		topic: t, name: name, durable: durable, consumers: map[subscription.ConsumerID]*consumer{},
+		state: subscription.New(subscription.Config{Type: subscription.Exclusive, Partition: t.name.Partition()}),
+	}
+	t.subscriptions[name] = s
+	return s
+}
+
+// openSubscription opens the cursor of a subscription, making it where it is not there.
+func (t *topic) openSubscription(name string, initial managedledger.Position, durable bool, properties map[string]string) *sub {
+	s := t.newSub(name, durable)
+	if t.log == nil {
+		s.open = true
+		return s
+	}
+	t.inBackground(func(ctx context.Context) {
+		var opened cursor
+		var err error
+		if durable {
+			opened, err = t.log.OpenCursor(ctx, encodeZnode(name), managedledger.CursorOptions{Initial: initial, CursorProperties: properties})
+		} else {
+			opened, err = t.log.OpenNonDurableCursor(encodeZnode(name), initial)
+		}
+		t.post(func() { s.opened(opened, err) })
+	})
+	return s
+}
+
+func (s *sub) opened(with cursor, err error) {
+	if err != nil {
+		s.openErr = fmt.Errorf("opening the cursor of subscription %q of %s: %w", s.name, s.topic.name, err)
+		if s.topic.subscriptions[s.name] == s {
+			delete(s.topic.subscriptions, s.name)
+		}
+	} else {
+		s.cursor, s.open = with, true
+		s.rewind()
+	}
+	openings := s.openings
+	s.openings = nil
+	for _, call := range openings {
+		call(s.openErr)
+	}
+}
+
+// whenOpen calls back when the cursor is open, or cannot be opened.
+func (s *sub) whenOpen(call func(error)) {
+	if s.open || s.openErr != nil {
+		call(s.openErr)
+		return
+	}
+	s.openings = append(s.openings, call)
+}
+
+// subscribe attaches a consumer.
+func (t *topic) subscribe(c *consumer, name string, answer func(error)) {
+	if t.closing {
+		answer(errTopicClosing)
+		return
+	}
+	s := t.subscriptions[name]
+	if s == nil {
+		s = t.openSubscription(name, c.start, c.durable, c.properties)
+	}
+	if s.busy {
+		s.arrivals = append(s.arrivals, func() { t.subscribe(c, name, answer) })
+		return
+	}
+	s.whenOpen(func(err error) {
+		switch {
+		case err != nil:
+			answer(err)
+		case t.closing:
+			answer(errTopicClosing)
+		default:
+			s.join(c, answer)
+		}
+	})
+}
+
+func (s *sub) join(c *consumer, answer func(error)) {
+	if s.durable != c.durable && len(s.consumers) > 0 {
+		answer(fmt.Errorf("%w: a durable and a non-durable consumer cannot share subscription %q", errNotAllowed, s.name))
+		return
+	}
+	if err := s.state.SetType(c.kind); err != nil {
+		answer(err)
+		return
+	}
+	s.topic.nextConsumer++
+	c.key = subscription.ConsumerID(s.topic.nextConsumer)
+	effects, err := s.state.AddConsumer(subscription.Consumer{
+		ID: c.key, Name: c.name, Priority: c.priority, Sticky: c.sticky, OutOfOrder: c.outOfOrder,
+	})
+	if errors.Is(err, subscription.ErrBusy) {
+		s.challenge(c, answer)
+		return
+	}
+	if err != nil {
+		answer(err)
+		return
+	}
+	c.subscription = s
+	s.consumers[c.key] = c
+	early := c.attach(s.topic)
+	if !c.conn.holdsConsumer(c) {
+		s.leave(c)
+		return
+	}
+	s.topic.lastActive = time.Now()
+	s.topic.broker.tracer.Emit(trace.PulsarConsumerAttached{
+		Topic: s.topic.name.String(), Subscription: s.name, Type: s.state.Type().String(), Consumer: c.traceName(), Name: c.name, Client: c.conn.remote,
+	})
+	// The client knows of its consumer only after SUCCESS: what concerns the consumer follows it.
+	answer(nil)
+	s.apply(effects, len(s.consumers) > 1)
+	if early > 0 {
+		s.state.Flow(c.key, early)
+	}
+	s.dispatch()
+}
+
+// attach makes the consumer reachable for its connection, and returns the permits that came before.
+func (c *consumer) attach(t *topic) int {
+	c.conn.mu.Lock()
+	defer c.conn.mu.Unlock()
+	c.topic.Store(t)
+	early := c.early
+	c.early = 0
+	return early
+}
+
+// traceName is unique within the broker.
+func (c *consumer) traceName() string { return fmt.Sprintf("%s/%d", c.conn.remote, c.id) }
+
+// challenge: the subscription is taken; perhaps by a consumer whose client is gone without a word.
+func (s *sub) challenge(c *consumer, answer func(error)) {
+	var holder *consumer
+	for _, other := range s.consumers {
+		holder = other
+	}
+	if holder == nil || holder.conn == c.conn {
+		answer(subscription.ErrBusy)
+		return
+	}
+	holder.conn.alive(func(alive bool) {
+		handed := s.topic.post(func() {
+			if s.consumers[holder.key] == holder {
+				if alive {
+					answer(subscription.ErrBusy)
+					return
+				}
+				s.topic.removeConsumer(holder)
+			}
+			s.topic.subscribe(c, s.name, answer)
+		})
+		if !handed {
+			answer(errTopicClosing)
+		}
+	})
+}
+
+// apply does what a change among the consumers asks for.
+func (s *sub) apply(effects subscription.Effects, wait bool) {
+	if effects.Rewind {
+		s.rewind()
+		if wait && s.state.Type() == subscription.Failover {
+			s.holdUntil = time.Now().Add(s.topic.broker.config.FailoverDelay)
+		}
+	}
+	for _, change := range effects.Active {
+		c := s.consumers[change.Consumer]
+		if c == nil || s.state.Type() != subscription.Failover {
+			continue
+		}
+		c.conn.send(&pulsarpb.BaseCommand{
+			Type:                 pulsarpb.BaseCommand_ACTIVE_CONSUMER_CHANGE.Enum(),
+			ActiveConsumerChange: &pulsarpb.CommandActiveConsumerChange{ConsumerId: proto.Uint64(c.id), IsActive: proto.Bool(change.Active)},
+		})
+	}
+	if effects.Rewind && effects.HasActive {
+		if c := s.consumers[effects.ActiveID]; c != nil {
+			s.topic.broker.tracer.Emit(trace.PulsarActiveConsumerChanged{Topic: s.topic.name.String(), Subscription: s.name, Consumer: c.traceName()})
+		}
+	}
+}
+
+// removeConsumer lets a consumer go. The subscription of a reader goes with its last consumer.
+func (t *topic) removeConsumer(c *consumer) {
+	if s := c.subscription; s != nil {
+		s.leave(c)
+	}
+}
+
+func (s *sub) leave(c *consumer) {
+	if s.consumers[c.key] != c {
+		return
+	}
+	delete(s.consumers, c.key)
+	effects := s.state.RemoveConsumer(c.key)
+	s.topic.lastActive = time.Now()
+	s.topic.broker.tracer.Emit(trace.PulsarConsumerDetached{Topic: s.topic.name.String(), Subscription: s.name, Consumer: c.traceName()})
+	if s.stopped {
+		return
+	}
+	s.apply(effects, false)
+	if len(s.consumers) == 0 && !s.durable && !s.busy {
+		s.discard()
+		return
+	}
+	s.dispatch()
+}
+
+// discard ends a subscription that is not stored.
+func (s *sub) discard() {
+	s.stop()
+	if s.topic.subscriptions[s.name] == s {
+		delete(s.topic.subscriptions, s.name)
+	}
+	if closing := s.cursor; closing != nil {
+		s.topic.inBackground(func(ctx context.Context) {
+			if err := closing.Close(ctx); err != nil {
+				s.topic.broker.logger.Debug("closing a reader's cursor", "topic", s.topic.name.String(), "error", err)
+			}
+		})
+	}
+}
+
+// disconnect closes every consumer; their clients subscribe again.
+func (s *sub) disconnect() {
+	keys := make([]subscription.ConsumerID, 0, len(s.consumers))
+	for key := range s.consumers {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		c := s.consumers[key]
+		delete(s.consumers, key)
+		s.state.RemoveConsumer(key)
+		s.topic.broker.tracer.Emit(trace.PulsarConsumerDetached{Topic: s.topic.name.String(), Subscription: s.name, Consumer: c.traceName()})
+		c.conn.closeConsumer(c)
+	}
+}
+
+// stop ends reading for good.
+func (s *sub) stop() {
+	s.stopped = true
+	s.generation++
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	arrivals := s.arrivals
+	s.arrivals = nil
+	for _, arrival := range arrivals {
+		arrival()
+	}
+}
+
+// rewind goes back to the first message that is not acknowledged.
+func (s *sub) rewind() {
+	s.generation++
+	s.reading = false
+	if s.cursor != nil {
+		marked := s.cursor.MarkDeleted()
+		s.read = managedledger.Position{Ledger: marked.Ledger, Entry: marked.Entry + 1}
+	}
+}
+
+// occupy keeps everybody away while work that waits for storage runs; then those who came meanwhile are served.
+func (s *sub) occupy(work func(ctx context.Context) error, done func(error)) {
+	s.busy = true
+	s.topic.inBackground(func(ctx context.Context) {
+		err := work(ctx)
+		s.topic.post(func() {
+			s.busy = false
+			done(err)
+			arrivals := s.arrivals
+			s.arrivals = nil
+			for _, arrival := range arrivals {
+				arrival()
+			}
+			s.dispatch()
+		})
+	})
+}
+
+// seekTarget is where a subscription is to be set.
+type seekTarget struct {
+	position    managedledger.Position
+	ackSet      []int64
+	byTime      bool
+	publishTime uint64 // ms since 1970
+}
+
+// seek sets a subscription to another position. Its consumers are closed first, on living connections; no message follows until
+// they subscribed again.
+func (t *topic) seek(s *sub, target seekTarget, answer func(error)) {
+	switch {
+	case t.closing || s.stopped:
+		answer(errTopicClosing)
+		return
+	case t.log == nil:
+		answer(fmt.Errorf("%w: a non-persistent topic has no past to seek in", errNotAllowed))
+		return
+	case s.busy || !s.open:
+		answer(fmt.Errorf("subscription %q is being reset or deleted: %w", s.name, ErrConflict))
+		return
+	}
+	s.disconnect()
+	s.state.Reset()
+	s.generation++
+	s.reading = false
+	s.occupy(func(ctx context.Context) error {
+		position, err := t.resolve(ctx, target)
+		if err != nil {
+			return err
+		}
+		return s.cursor.Reset(ctx, position)
+	}, func(err error) {
+		s.rewind()
+		answer(err)
+		if err == nil {
+			s.moved()
+		}
+	})
+}
+
+// resolve finds the position that a seek means: by time, the first message that was published at or after it.
+func (t *topic) resolve(ctx context.Context, target seekTarget) (managedledger.Position, error) {
+	if !target.byTime {
+		return target.position, nil
+	}
+	before, found, err := t.log.FindLast(ctx, func(entry managedledger.Entry) (bool, error) {
+		metadata, err := readMetadata(entry.Data)
+		if err != nil {
+			return false, err
+		}
+		return metadata.GetPublishTime() < target.publishTime, nil
+	})
+	if err != nil {
+		return managedledger.Position{}, fmt.Errorf("looking for the first message since %d: %w", target.publishTime, err)
+	}
+	if !found {
+		return earliest, nil
+	}
+	return t.log.Next(before), nil
+}
+
+// unsubscribe deletes a subscription, asked by one of its consumers.
+func (t *topic) unsubscribe(c *consumer, force bool, answer func(error)) {
+	s := c.subscription
+	if t.closing || s == nil || s.stopped {
+		answer(errTopicClosing)
+		return
+	}
+	if len(s.consumers) > 1 && !force {
+		answer(errConsumersRemain)
+		return
+	}
+	if s.consumers[c.key] == c {
+		s.leaveQuietly(c)
+	}
+	c.conn.dropConsumer(c)
+	s.disconnect()
+	t.deleteSubscription(s, answer)
+}
+
+// leaveQuietly takes a consumer off that asked for the end of the subscription itself.
+func (s *sub) leaveQuietly(c *consumer) {
+	delete(s.consumers, c.key)
+	s.state.RemoveConsumer(c.key)
+	s.topic.broker.tracer.Emit(trace.PulsarConsumerDetached{Topic: s.topic.name.String(), Subscription: s.name, Consumer: c.traceName()})
+}
+
+// deleteSubscription removes a subscription that has no consumers any more.
+func (t *topic) deleteSubscription(s *sub, answer func(error)) {
+	finish := func(err error) {
+		if err != nil && !errors.Is(err, managedledger.ErrNotFound) {
+			answer(err)
+			return
+		}
+		s.stopped = true
+		if t.subscriptions[s.name] == s {
+			delete(t.subscriptions, s.name)
+		}
+		t.lastActive = time.Now()
+		t.broker.tracer.Emit(trace.PulsarSubscriptionDeleted{Topic: t.name.String(), Subscription: s.name})
+		answer(nil)
+	}
+	if t.log == nil || !s.durable {
+		s.stop()
+		finish(nil)
+		return
+	}
+	s.occupy(func(ctx context.Context) error { return t.log.DeleteCursor(ctx, encodeZnode(s.name)) }, finish)
+}
+
+// redeliver sends messages again: Shared and Key_Shared the named ones, Exclusive and Failover everything not acknowledged.
+func (t *topic) redeliver(c *consumer, positions []subscription.Position, epoch *uint64) {
+	s := c.subscription
+	if s == nil || s.consumers[c.key] != c {
+		return
+	}
+	if epoch != nil {
+		c.epoch = epoch
+	}
+	if s.state.Redeliver(c.key, positions) {
+		s.rewind()
+	}
+	s.dispatch()
+}
+
+func (t *topic) flow(c *consumer, permits int) {
+	s := c.subscription
+	if s == nil || s.consumers[c.key] != c {
+		return
+	}
+	c.lastFlow = time.Now()
+	s.state.Flow(c.key, permits)
+	s.dispatch()
+}
