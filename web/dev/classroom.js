@@ -78,10 +78,10 @@ export class Classroom {
     for (const id of [1, 2, 3]) this.begin(`ensemble-${id}`, 'ensemble', id, { zookeeper: `127.0.0.1:${2180 + id}` });
     this.emit('ensemble-1', 'ensemble.voteCast', { term: 1, for: 'ensemble-2' });
     this.leadEnsemble(2, 1);
-    for (const id of KAFKA) this.begin(`kafka-${id}`, 'kafka', id, { kafka: `127.0.0.1:${9091 + id}` });
+    for (const id of KAFKA) this.after(200 * id, () => this.begin(`kafka-${id}`, 'kafka', id, { kafka: `127.0.0.1:${9091 + id}` }));
     for (const id of [1, 2]) this.begin(`pulsar-${id}`, 'pulsar', id, { pulsar: `127.0.0.1:${6649 + id}`, http: `127.0.0.1:${8079 + id}` });
     for (const { id, node, address } of BOOKIES) this.begin(node, 'bookie', id, { bookie: address });
-    this.electController(2);
+    this.after(700, () => this.electController(2));
     this.emit('pulsar-1', 'pulsar.leaderElected', { broker: '127.0.0.1:8080' });
     this.pulse();
   }

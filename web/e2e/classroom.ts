@@ -1,0 +1,97 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { launchOptions } from './browser.js';
+
+const require = createRequire(import.meta.url);
+const shots = fileURLToPath(new URL('./shots/', import.meta.url));
+
+/** A classroom to test against: the one at TWINLOG_URL, or one that is started from TWINLOG_BIN and ended again. */
+export interface TestClassroom {
+  url: string;
+  end(): Promise<void>;
+}
+
+export async function openClassroom(): Promise<TestClassroom> {
+  const { TWINLOG_URL, TWINLOG_BIN, TWINLOG_PORT_OFFSET = '23000' } = process.env;
+  if (TWINLOG_BIN) return startClassroom(TWINLOG_BIN, Number(TWINLOG_PORT_OFFSET));
+  if (!TWINLOG_URL) throw new Error('set TWINLOG_URL to the page of a running `twinlog up`, or TWINLOG_BIN to the binary that is to be started');
+  return { url: TWINLOG_URL, end: async () => {} };
+}
+
+async function startClassroom(binary: string, offset: number): Promise<TestClassroom> {
+  const child = spawn(binary, ['up', '--port-offset', String(offset)], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  await new Promise<void>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      output += chunk.toString();
+      if (/^ready in /m.test(output)) resolve();
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.on('error', reject);
+    child.on('exit', (code) => reject(new Error(`${binary} up ended with ${code} before it was ready:\n${output}`)));
+  });
+  return { url: `http://127.0.0.1:${7700 + offset}/`, end: () => endProcess(child) };
+}
+
+function endProcess(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null) return resolve();
+    child.on('exit', () => resolve());
+    child.kill('SIGINT');
+  });
+}
+
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch(launchOptions);
+}
+
+export interface View {
+  language?: 'en' | 'zh';
+  theme?: 'light' | 'dark';
+  width?: number;
+  height?: number;
+}
+
+/** Opens the page and waits until it shows the nodes. Requests that leave the machine fail the test. */
+export async function openPage(browser: Browser, url: string, view: View = {}): Promise<Page> {
+  const { language = 'en', theme = 'light', width = 1280, height = 720 } = view;
+  const page = await browser.newPage({ viewport: { width, height } });
+  page.on('request', (request) => {
+    const { hostname, protocol } = new URL(request.url());
+    if (protocol !== 'data:') expect(hostname, `the page asks for ${request.url()}`).toBe(new URL(url).hostname);
+  });
+  page.on('pageerror', (error) => {
+    throw error;
+  });
+  await page.goto(`${url}?lang=${language}&theme=${theme}`);
+  await page.getByRole('group', { name: /^kafka-1/ }).waitFor();
+  return page;
+}
+
+export async function shoot(page: Page, name: string): Promise<void> {
+  mkdirSync(shots, { recursive: true });
+  await page.screenshot({ path: `${shots}${name}.png` });
+}
+
+interface Violation {
+  id: string;
+  impact: string | null;
+  help: string;
+  nodes: { target: unknown[]; failureSummary?: string }[];
+}
+
+/** What axe finds against WCAG A and AA. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.addScriptTag({ path: require.resolve('axe-core/axe.min.js') });
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run(context: Document, options: unknown): Promise<{ violations: Violation[] }> } };
+    const { violations: all } = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] });
+    return all;
+  });
+  return found.map(({ id, impact, help, nodes }) => `${id} (${impact}): ${help}\n  ${nodes.slice(0, 4).map(({ target, failureSummary }) => `${target.join(' ')} ${failureSummary ?? ''}`).join('\n  ')}`);
+}
