@@ -57,6 +57,9 @@ func upCommand(started time.Time) *cobra.Command {
 	return command
 }
 
+// sameInterrupt is how long after an interrupt another one is taken for the same.
+const sameInterrupt = 300 * time.Millisecond
+
 // untilSignalled returns a context that ends with the first interrupt; the second one ends the process.
 func untilSignalled(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
@@ -68,6 +71,11 @@ func untilSignalled(parent context.Context) (context.Context, context.CancelFunc
 			cancel()
 		case <-ctx.Done():
 			return
+		}
+		// Whoever started us may have passed the same Ctrl-C on that we got ourselves.
+		time.Sleep(sameInterrupt)
+		for len(signals) > 0 {
+			<-signals
 		}
 		<-signals
 		fmt.Fprintln(os.Stderr, "twinlog: interrupted again, leaving at once")

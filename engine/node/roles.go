@@ -1,7 +1,13 @@
 package node
 
 import (
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
 	"twinlog/engine/ensemble/server"
+	"twinlog/engine/kafka/broker"
 	"twinlog/engine/pulsar/bookie"
 )
 
@@ -11,6 +17,7 @@ type maker func(config Config, pace timeouts, surroundings Surroundings) (driver
 // makers by role.
 var makers = map[string]maker{
 	RoleEnsemble: makeEnsemble,
+	RoleKafka:    makeKafka,
 	RoleBookie:   makeBookie,
 }
 
@@ -36,6 +43,57 @@ func makeEnsemble(config Config, pace timeouts, surroundings Surroundings) (driv
 	settings.Logger = surroundings.Logger
 	return server.New(settings)
 }
+
+// insideListener is the name of a broker's second listener, for its container network.
+const insideListener = "INSIDE"
+
+func makeKafka(config Config, pace timeouts, surroundings Surroundings) (driver, error) {
+	outside, err := kafkaListener("PLAINTEXT", config.Addresses[PurposeKafka])
+	if err != nil {
+		return nil, err
+	}
+	settings := broker.Config{
+		BrokerID:  int32(config.ID),
+		Listeners: []broker.ListenerConfig{outside},
+		ZooKeeper: config.ZooKeeper,
+		Properties: map[string]string{
+			"zookeeper.session.timeout.ms":     milliseconds(pace.kafkaSession),
+			"replica.lag.time.max.ms":          milliseconds(pace.replicaLagMax),
+			"group.initial.rebalance.delay.ms": milliseconds(pace.groupInitialDelay),
+			"offsets.topic.num.partitions":     strconv.Itoa(pace.offsetsPartitions),
+		},
+		Network: surroundings.Network,
+		Disk:    surroundings.Disk,
+		Tracer:  surroundings.Tracer,
+		Logger:  surroundings.Logger,
+	}
+	if brokers := config.Counts[RoleKafka]; brokers > 0 { // a small classroom cannot have as many copies as Kafka wants
+		settings.Properties["offsets.topic.replication.factor"] = strconv.Itoa(min(3, brokers))
+	}
+	if address, ok := config.Inside[PurposeKafka]; ok {
+		inside, err := kafkaListener(insideListener, address)
+		if err != nil {
+			return nil, err
+		}
+		settings.Listeners = append(settings.Listeners, inside)
+		settings.InterBrokerListener = insideListener
+	}
+	return broker.New(settings)
+}
+
+func kafkaListener(name string, address Address) (broker.ListenerConfig, error) {
+	host, portName, err := net.SplitHostPort(address.Advertise())
+	if err != nil {
+		return broker.ListenerConfig{}, err
+	}
+	port, err := strconv.Atoi(portName)
+	if err != nil {
+		return broker.ListenerConfig{}, fmt.Errorf("address %s: the port is no number", address.Advertise())
+	}
+	return broker.ListenerConfig{Name: name, Address: address.Listen, AdvertisedHost: host, AdvertisedPort: port}, nil
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 func makeBookie(config Config, pace timeouts, surroundings Surroundings) (driver, error) {
 	address := config.Addresses[PurposeBookie]
