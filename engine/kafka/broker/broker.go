@@ -307,6 +307,8 @@ func (b *Broker) brokersConfigured(own, defaults map[string]string) {
 
 // topicName finds a topic's name by its id.
 func (b *Broker) topicName(id [16]byte) (string, bool) {
-	topic, known := b.metadata.Load().TopicByID(id)
-	return topic.Name, known
+	if topic, known := b.metadata.Load().TopicByID(id); known {
+		return topic.Name, true
+	}
+	return b.replicas.topicName(id)
 }

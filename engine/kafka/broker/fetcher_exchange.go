@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -43,14 +44,22 @@ func (f *fetcher) fetch(ctx context.Context, connection *brokerConnection, list 
 				continue
 			}
 			if err := f.process(ctx, connection, item, result); err != nil {
-				if !errors.Is(err, errStaleFetch) {
-					item.partition.logger.Warn("a fetched partition waits", "leader", f.leader, "epoch", item.epoch, "reason", err)
-				}
+				f.reportPartition(item, err)
 				f.delay(item.partition, item.epoch)
 			}
 		}
 	}
 	return nil
+}
+
+// reportPartition logs why a partition waits. That the leader does not know its role yet, or no longer has it, is the normal course of
+// things.
+func (f *fetcher) reportPartition(item following, err error) {
+	level := slog.LevelWarn
+	if kerr.IsRetriable(err) || errors.Is(err, errStaleFetch) || errors.Is(err, kerr.FencedLeaderEpoch) {
+		level = slog.LevelDebug
+	}
+	item.partition.logger.Log(context.Background(), level, "a fetched partition waits", "leader", f.leader, "epoch", item.epoch, "reason", err)
 }
 
 // request asks for what comes at each partition's log end.

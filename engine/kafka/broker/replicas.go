@@ -31,6 +31,7 @@ type replicas struct {
 
 	mu         sync.RWMutex
 	partitions map[trace.KafkaPartition]*partition
+	topics     map[metadata.TopicID]string // of partitions that were ever here in this run
 
 	running sync.WaitGroup
 	// checkpointed is the high watermarks that the last run left; read once, then only by the control goroutine.
@@ -38,7 +39,7 @@ type replicas struct {
 }
 
 func newReplicas(b *Broker) (*replicas, error) {
-	r := &replicas{broker: b, partitions: map[trace.KafkaPartition]*partition{}, checkpointed: map[trace.KafkaPartition]int64{}}
+	r := &replicas{broker: b, partitions: map[trace.KafkaPartition]*partition{}, topics: map[metadata.TopicID]string{}, checkpointed: map[trace.KafkaPartition]int64{}}
 	if err := r.removeDeleted(); err != nil {
 		return nil, err
 	}
@@ -151,9 +152,25 @@ func (r *replicas) become(name trace.KafkaPartition, topicID metadata.TopicID, a
 		}
 	})
 	if kafka == nil {
+		r.nameTopic(topicID, name.Topic)
 		r.broker.fetchers.assign(p, a.Leader, a.LeaderEpoch)
 	}
 	return kafka
+}
+
+// nameTopic remembers a topic's id: LeaderAndIsr may arrive before the UpdateMetadata that tells it to everybody.
+func (r *replicas) nameTopic(id metadata.TopicID, name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.topics[id] = name
+}
+
+// topicName finds the name of a topic of which a replica is here.
+func (r *replicas) topicName(id metadata.TopicID) (string, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	name, known := r.topics[id]
+	return name, known
 }
 
 // stop ends a replica's role and, where asked to, deletes it.
