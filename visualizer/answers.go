@@ -14,6 +14,7 @@ import (
 	"twinlog/engine/workload"
 	"twinlog/labs"
 	"twinlog/visualizer/hub"
+	"twinlog/visualizer/store"
 	"twinlog/visualizer/wire"
 )
 
@@ -35,6 +36,8 @@ func refuseError(c *gin.Context, err error) {
 		status, code = http.StatusNotFound, "notFound"
 	case errors.Is(err, labs.ErrUnknownLab):
 		status, code = http.StatusNotFound, "unknownLab"
+	case errors.Is(err, store.ErrUnknownRun):
+		status, code = http.StatusNotFound, "unknownRun"
 	case errors.Is(err, labs.ErrNotStarted):
 		status, code = http.StatusConflict, "notStarted"
 	case errors.Is(err, labs.ErrBusy):

@@ -2,13 +2,17 @@ package visualizer
 
 import (
 	"net/http"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"twinlog/engine/cluster"
+	"twinlog/engine/trace"
 	"twinlog/engine/workload"
 	"twinlog/engine/world"
+	"twinlog/visualizer/store"
 	"twinlog/visualizer/wire"
 )
 
@@ -148,7 +152,7 @@ func TestWorkloads(t *testing.T) {
 
 func TestPartsThatAreNotThereSaySo(t *testing.T) {
 	_, url := serving(t, Config{})
-	for _, path := range []string{"/workloads", "/labs", "/labs/01-first-messages"} {
+	for _, path := range []string{"/workloads", "/labs", "/labs/01-first-messages", "/runs", "/runs/x/events"} {
 		status, _, body := ask(t, "GET", url+"/api/v1"+path, "")
 		mustRefuse(t, status, body, 501, "notAvailable")
 	}
@@ -195,4 +199,54 @@ func mustSoon(t *testing.T, condition func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+func TestRecordedRunIsReadBack(t *testing.T) {
+	database, err := store.Open(filepath.Join(t.TempDir(), "twinlog.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := database.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	recording, err := database.Record(t.Context(), "run-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	room := newClassroom()
+	t.Run("recorded", func(t *testing.T) { // the server's end writes the last chunk
+		server, _ := serving(t, Config{Control: room, Recorder: recording})
+		for range 1500 {
+			room.tracers["kafka-2"].Emit(trace.NodeReady{})
+		}
+		mustSoon(t, func() bool { _, n, err := server.Hub().Observe(t.Context()); return err == nil && n == 1504 })
+	})
+	_, url := serving(t, Config{Runs: database})
+	status, _, body := ask(t, "GET", url+"/api/v1/runs", "")
+	if list := decode[store.RunList](t, body); status != 200 || len(list.Runs) != 1 || list.Runs[0].LastN != 1504 {
+		t.Fatalf("%d %s", status, body)
+	}
+	n := uint64(100)
+	for n < 1504 {
+		status, _, body = ask(t, "GET", url+"/api/v1/runs/run-1/events?limit=700&after="+strconv.FormatUint(n, 10), "")
+		events := decode[wire.Events](t, body)
+		if status != 200 || len(events.Records) == 0 || len(events.Records) > 700 {
+			t.Fatalf("after %d: %d, %d records", n, status, len(events.Records))
+		}
+		for _, record := range events.Records {
+			if n++; record.N != n {
+				t.Fatalf("record %d, want %d", record.N, n)
+			}
+		}
+		if events.Window.LastN != n {
+			t.Errorf("window %+v at %d", events.Window, n)
+		}
+	}
+	if status, _, body = ask(t, "GET", url+"/api/v1/runs/run-1/events?after=1504", ""); status != 200 || !strings.Contains(body, `"records":[]`) {
+		t.Errorf("at the end: %d %s", status, body)
+	}
+	status, _, body = ask(t, "GET", url+"/api/v1/runs/run-2/events", "")
+	mustRefuse(t, status, body, 404, "unknownRun")
 }

@@ -25,14 +25,8 @@ const (
 )
 
 func (s *Server) getEvents(c *gin.Context) {
-	after, err := strconv.ParseUint(c.DefaultQuery("after", "0"), 10, 64)
-	if err != nil {
-		refuse(c, http.StatusBadRequest, "badRequest", "after is the n of a record, not "+quoteShort(c.Query("after")))
-		return
-	}
-	limit, err := strconv.Atoi(c.DefaultQuery("limit", strconv.Itoa(defaultEvents)))
-	if err != nil || limit < 1 || limit > maxEvents {
-		refuse(c, http.StatusBadRequest, "badRequest", "limit is a number from 1 to "+strconv.Itoa(maxEvents)+", not "+quoteShort(c.Query("limit")))
+	after, limit, ok := eventsAsked(c)
+	if !ok {
 		return
 	}
 	records, bounds, err := s.hub.Records(c.Request.Context(), after, limit)
@@ -40,9 +34,26 @@ func (s *Server) getEvents(c *gin.Context) {
 		refuseError(c, err)
 		return
 	}
-	// The records are JSON already: a wire.Events whose records are text.
-	c.JSON(http.StatusOK, struct {
-		Window  wire.Window       `json:"window"`
-		Records []json.RawMessage `json:"records"`
-	}{bounds, records})
+	c.JSON(http.StatusOK, packedEvents{bounds, records})
+}
+
+// packedEvents is a wire.Events whose records are JSON already.
+type packedEvents struct {
+	Window  wire.Window       `json:"window"`
+	Records []json.RawMessage `json:"records"`
+}
+
+// eventsAsked reads what a request for records asks for, and refuses what makes no sense.
+func eventsAsked(c *gin.Context) (after uint64, limit int, ok bool) {
+	after, err := strconv.ParseUint(c.DefaultQuery("after", "0"), 10, 64)
+	if err != nil {
+		refuse(c, http.StatusBadRequest, "badRequest", "after is the n of a record, not "+quoteShort(c.Query("after")))
+		return 0, 0, false
+	}
+	limit, err = strconv.Atoi(c.DefaultQuery("limit", strconv.Itoa(defaultEvents)))
+	if err != nil || limit < 1 || limit > maxEvents {
+		refuse(c, http.StatusBadRequest, "badRequest", "limit is a number from 1 to "+strconv.Itoa(maxEvents)+", not "+quoteShort(c.Query("limit")))
+		return 0, 0, false
+	}
+	return after, limit, true
 }

@@ -8,6 +8,7 @@ import (
 	"twinlog/engine/cluster"
 	"twinlog/engine/workload"
 	"twinlog/labs"
+	"twinlog/visualizer/store"
 	"twinlog/visualizer/wire"
 )
 
@@ -35,6 +36,8 @@ type parameter struct {
 
 func (s *Server) table() []route {
 	who := []parameter{{"lang", "en or zh; en unless told", "string"}, {"student", "whose attempt; student unless told", "string"}}
+	place := []parameter{{"after", "the n of the last record that is known; 0: from the beginning", "integer"},
+		{"limit", "at most so many records; 1000 unless told, at most 10000", "integer"}}
 	return []route{
 		{method: "GET", path: "/ready", about: "Whether every node has begun to serve", handle: s.getReady,
 			status: 200, answer: wire.Ready{}, problems: []int{503}},
@@ -43,8 +46,11 @@ func (s *Server) table() []route {
 			handle: s.postNodeAction, status: 200, answer: cluster.NodeStatus{}, problems: []int{404, 409}},
 		{method: "GET", path: "/cluster", about: "The state of the whole classroom now", handle: s.getCluster, status: 200, answer: wire.ClusterState{}},
 		{method: "GET", path: "/events", about: "The trace's records after a place", handle: s.getEvents, status: 200, answer: wire.Events{},
-			query: []parameter{{"after", "the n of the last record that is known; 0: from the beginning", "integer"},
-				{"limit", "at most so many records; 1000 unless told, at most 10000", "integer"}}, problems: []int{410}},
+			query: place, problems: []int{410}},
+		{method: "GET", path: "/runs", about: "The recorded runs, the newest first; the present one is among them", handle: s.getRuns, status: 200,
+			answer: store.RunList{}, problems: []int{501}},
+		{method: "GET", path: "/runs/:name/events", about: "The records of a recorded run after a place", handle: s.getRunEvents, status: 200,
+			answer: wire.Events{}, query: place, problems: []int{404, 501}},
 		{method: "GET", path: "/stream", about: "WebSocket: a snapshot, then every record; see the frames WireSnapshot and WireRecords", handle: s.getStream,
 			status: 101, problems: []int{426, 429}},
 		{method: "GET", path: "/links", about: "The links that are not healthy", handle: s.getLinks, status: 200, answer: wire.Links{}},

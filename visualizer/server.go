@@ -43,7 +43,9 @@ type Config struct {
 	Labs func(labs.Trace) (Labs, error)
 	// Recorder keeps the run beyond the window; nil for none.
 	Recorder hub.Recorder
-	Logger   *slog.Logger
+	// Runs are the recorded runs; nil: the routes answer 501.
+	Runs   Runs
+	Logger *slog.Logger
 }
 
 // Workloads is the part of workload.Manager that the server needs.

@@ -75,6 +75,9 @@ type Hub struct {
 // causesKept is how many messages may be under way before the first of them loses its cause.
 const causesKept = 1 << 16
 
+// sealAfter is how far a recorder may lag behind, in time: what a crash of this process loses of the recorded run.
+const sealAfter = 10 * time.Second
+
 // New returns a hub that begins to gather when it runs.
 func New(config Config) (*Hub, error) {
 	if err := config.defaults(); err != nil {
@@ -127,6 +130,9 @@ func (h *Hub) gather() {
 	h.ordering.add(h.drained)
 	clear(h.drained)
 	h.ordered = h.ordering.release(until, h.ordered[:0])
+	if chunk, sealed := h.window.sealOld(until.Add(-sealAfter)); sealed {
+		h.recording.offer(chunk)
+	}
 	if len(h.ordered) == 0 {
 		return
 	}

@@ -308,3 +308,17 @@ func (k *keeper) Record(chunk Chunk) error {
 	k.chunks = append(k.chunks, chunk)
 	return nil
 }
+
+func TestQuietClassroomIsRecordedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes source
+		var recorder keeper
+		running(t, Config{Drain: nodes.Drain, Recorder: &recorder})
+		nodes.emit("kafka-1", trace.NodeReady{})
+		time.Sleep(2 * sealAfter)
+		synctest.Wait()
+		if len(recorder.chunks) != 1 || recorder.chunks[0].LastN != 1 {
+			t.Errorf("recorded: %+v", recorder.chunks)
+		}
+	})
+}

@@ -31,8 +31,9 @@ type Chunk struct {
 // window keeps the newest records in a bounded number of bytes: sealed chunks, packed, and one chunk that is still open.
 type window struct {
 	sealed     []Chunk
-	open       [][]byte // each a record's JSON
-	openAt     time.Time
+	open       [][]byte  // each a record's JSON
+	opened     time.Time // when the open chunk was begun
+	openAt     time.Time // of its first record
 	lastAt     time.Time
 	lastN      uint64
 	bytes      int // of sealed and open together
@@ -53,7 +54,7 @@ func newWindow(maxRecords, maxBytes int) *window {
 // add appends the record with the next n. When that fills a chunk, the chunk is sealed and returned.
 func (w *window) add(at time.Time, text []byte) (sealed Chunk, isSealed bool) {
 	if len(w.open) == 0 {
-		w.openAt = at
+		w.opened, w.openAt = time.Now(), at
 	}
 	w.open = append(w.open, text)
 	w.openBytes += len(text)
@@ -61,6 +62,14 @@ func (w *window) add(at time.Time, text []byte) (sealed Chunk, isSealed bool) {
 	w.lastN++
 	w.lastAt = at
 	if len(w.open) < chunkRecords {
+		return Chunk{}, false
+	}
+	return w.seal(), true
+}
+
+// sealOld seals the open chunk when it was begun before an instant, so that a recorder does not lag far behind a quiet classroom.
+func (w *window) sealOld(before time.Time) (sealed Chunk, isSealed bool) {
+	if len(w.open) == 0 || !w.opened.Before(before) {
 		return Chunk{}, false
 	}
 	return w.seal(), true
@@ -138,7 +147,7 @@ func (p part) unpack() ([]json.RawMessage, error) {
 		}
 	}
 	for _, chunk := range p.chunks {
-		lines, err := chunk.lines()
+		lines, err := chunk.Lines()
 		if err != nil {
 			return nil, err
 		}
@@ -148,8 +157,8 @@ func (p part) unpack() ([]json.RawMessage, error) {
 	return records, nil
 }
 
-// lines unpacks a chunk: the JSON of its records.
-func (c Chunk) lines() ([][]byte, error) {
+// Lines unpacks a chunk: the JSON of its records, in order.
+func (c Chunk) Lines() ([][]byte, error) {
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(c.Packed)))
 	if err != nil {
 		return nil, fmt.Errorf("hub: unpacking records %d to %d: %w", c.FirstN, c.LastN, err)

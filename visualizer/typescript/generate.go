@@ -38,6 +38,7 @@ var sources = []source{
 	{directory: "engine/workload", prefix: "Workload", only: []string{"Spec", "Status", "Counts"}},
 	{directory: "labs/lab", prefix: "Lab", only: []string{"Verdict"}},
 	{directory: "labs", prefix: "Lab", only: []string{"Summary", "Detail", "TaskDetail", "Attempt"}},
+	{directory: "visualizer/store", prefix: "Store", only: []string{"Run", "RunList"}},
 	{directory: "visualizer/wire", prefix: "Wire"},
 }
 

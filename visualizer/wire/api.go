@@ -13,14 +13,15 @@ import (
 //	400 badRequest      the request cannot be understood; message says what is wrong with it
 //	401 tokenRequired   the page can be reached from other machines, so it asks for the teacher's token
 //	403 foreignHost, foreignOrigin   the request came through another name or from another page
-//	404 notFound, unknownNode, unknownWorkload, unknownLab
+//	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun
 //	409 wrongState      the node's state does not allow the action
+//	409 notStarted, busy   the lab has no attempt to check; another lab action is under way
 //	410 gone            the records asked for have left the window
 //	413 tooLarge        the body is over its bound
 //	429 tooMany         too many streams or workloads
 //	500 failed          the action failed; message says how
 //	501 notAvailable    this process was started without that part
-//	503 starting        not ready yet
+//	503 ending          the process is about to end
 type Problem struct {
 	Error ProblemError `json:"error"`
 }

@@ -1021,6 +1021,26 @@ export interface LabTaskDetail {
   needs: string[];
 }
 
+// ---- visualizer/store ----
+
+/** Run is a recorded run. */
+export interface StoreRun {
+  name: string;
+  startedAt: string;
+  /** null while it records, and for ever when the process was killed */
+  endedAt: string | null;
+  firstN: number;
+  /** 0: nothing was recorded */
+  lastN: number;
+  /** packed */
+  bytes: number;
+}
+
+/** RunList is the answer to GET runs. */
+export interface StoreRunList {
+  runs: StoreRun[];
+}
+
 // ---- visualizer/wire ----
 
 /**
@@ -1029,14 +1049,15 @@ export interface LabTaskDetail {
  * 	400 badRequest      the request cannot be understood; message says what is wrong with it
  * 	401 tokenRequired   the page can be reached from other machines, so it asks for the teacher's token
  * 	403 foreignHost, foreignOrigin   the request came through another name or from another page
- * 	404 notFound, unknownNode, unknownWorkload, unknownLab
+ * 	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun
  * 	409 wrongState      the node's state does not allow the action
+ * 	409 notStarted, busy   the lab has no attempt to check; another lab action is under way
  * 	410 gone            the records asked for have left the window
  * 	413 tooLarge        the body is over its bound
  * 	429 tooMany         too many streams or workloads
  * 	500 failed          the action failed; message says how
  * 	501 notAvailable    this process was started without that part
- * 	503 starting        not ready yet
+ * 	503 ending          the process is about to end
  */
 export interface WireProblem {
   error: WireProblemError;

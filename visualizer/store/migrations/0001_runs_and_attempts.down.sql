@@ -1,0 +1,4 @@
+DROP TABLE checks;
+DROP TABLE attempts;
+DROP TABLE chunks;
+DROP TABLE runs;

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"twinlog/visualizer/hub"
+)
+
+// ErrUnknownRun: no run of that name was recorded.
+var ErrUnknownRun = errors.New("no such run")
+
+// Run is a recorded run.
+type Run struct {
+	Name      string     `json:"name"`
+	StartedAt time.Time  `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt"` // null while it records, and for ever when the process was killed
+	FirstN    uint64     `json:"firstN"`
+	LastN     uint64     `json:"lastN"` // 0: nothing was recorded
+	Bytes     int64      `json:"bytes"` // packed
+}
+
+// RunList is the answer to GET runs.
+type RunList struct {
+	Runs []Run `json:"runs"`
+}
+
+// Recording records one run. It is a hub.Recorder.
+type Recording struct {
+	store *Store
+	name  string
+}
+
+// Record begins to record a run. The name must be new.
+func (s *Store) Record(ctx context.Context, name string) (*Recording, error) {
+	if _, err := s.db.ExecContext(ctx, `INSERT INTO runs (name, started_at) VALUES (?, ?)`, name, timeText(time.Now())); err != nil {
+		return nil, fmt.Errorf("store: beginning run %s: %w", name, err)
+	}
+	return &Recording{store: s, name: name}, nil
+}
+
+// Record adds a chunk to the run. The oldest chunks of the oldest run make room where the bound is met.
+func (r *Recording) Record(chunk hub.Chunk) error {
+	ctx, s := context.Background(), r.store
+	s.recording.Lock()
+	defer s.recording.Unlock()
+	bytes := s.recordedBytes + int64(len(chunk.Packed))
+	err := s.inTransaction(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO chunks (run, first_n, last_n, first_at, last_at, packed) VALUES (?, ?, ?, ?, ?, ?)`,
+			r.name, chunk.FirstN, chunk.LastN, timeText(chunk.FirstAt), timeText(chunk.LastAt), chunk.Packed)
+		for err == nil && bytes > s.maxRecordedBytes {
+			var freed int64
+			freed, err = deleteOldestChunk(ctx, tx, r.name)
+			bytes -= freed
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("store: recording records %d to %d of run %s: %w", chunk.FirstN, chunk.LastN, r.name, err)
+	}
+	s.recordedBytes = bytes
+	return nil
+}
+
+// deleteOldestChunk returns how many bytes that frees. Runs other than the present one that are left with nothing go too.
+func deleteOldestChunk(ctx context.Context, tx *sql.Tx, present string) (freed int64, err error) {
+	err = tx.QueryRowContext(ctx, `DELETE FROM chunks WHERE rowid = (SELECT c.rowid FROM chunks c JOIN runs r ON r.name = c.run
+		ORDER BY r.started_at, c.first_n LIMIT 1) RETURNING length(packed)`).Scan(&freed)
+	if err != nil {
+		return 0, err
+	}
+	_, err = tx.ExecContext(ctx, `DELETE FROM runs WHERE name <> ? AND NOT EXISTS (SELECT 1 FROM chunks WHERE run = name)`, present)
+	return freed, err
+}
+
+// End notes that the run ended as it should.
+func (r *Recording) End() error {
+	if _, err := r.store.db.Exec(`UPDATE runs SET ended_at = ? WHERE name = ?`, timeText(time.Now()), r.name); err != nil {
+		return fmt.Errorf("store: ending run %s: %w", r.name, err)
+	}
+	return nil
+}
+
+// Runs lists the recorded runs, the newest first.
+func (s *Store) Runs(ctx context.Context) (list []Run, err error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT name, started_at, ended_at, coalesce(min(first_n), 0), coalesce(max(last_n), 0),
+		coalesce(sum(length(packed)), 0) FROM runs LEFT JOIN chunks ON run = name GROUP BY name ORDER BY started_at DESC, name`)
+	if err != nil {
+		return nil, fmt.Errorf("store: listing runs: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	list = []Run{}
+	for rows.Next() {
+		var run Run
+		var started string
+		var ended sql.NullString
+		if err := rows.Scan(&run.Name, &started, &ended, &run.FirstN, &run.LastN, &run.Bytes); err != nil {
+			return nil, fmt.Errorf("store: listing runs: %w", err)
+		}
+		if run.StartedAt, err = readTime(started); err != nil {
+			return nil, fmt.Errorf("store: run %s: %w", run.Name, err)
+		}
+		if run.EndedAt, err = optionalTime(ended); err != nil {
+			return nil, fmt.Errorf("store: run %s: %w", run.Name, err)
+		}
+		list = append(list, run)
+	}
+	return list, rows.Err()
+}
+
+// Chunk returns the first chunk of a run that holds a record after n; found is false at the run's end.
+func (s *Store) Chunk(ctx context.Context, run string, n uint64) (chunk hub.Chunk, found bool, err error) {
+	var firstAt, lastAt string
+	row := s.db.QueryRowContext(ctx, `SELECT first_n, last_n, first_at, last_at, packed FROM chunks WHERE run = ? AND last_n > ? ORDER BY first_n LIMIT 1`, run, n)
+	switch err := row.Scan(&chunk.FirstN, &chunk.LastN, &firstAt, &lastAt, &chunk.Packed); {
+	case errors.Is(err, sql.ErrNoRows):
+		return chunk, false, s.mustKnow(ctx, run)
+	case err != nil:
+		return chunk, false, fmt.Errorf("store: reading run %s after %d: %w", run, n, err)
+	}
+	if chunk.FirstAt, err = readTime(firstAt); err != nil {
+		return chunk, false, fmt.Errorf("store: run %s: %w", run, err)
+	}
+	if chunk.LastAt, err = readTime(lastAt); err != nil {
+		return chunk, false, fmt.Errorf("store: run %s: %w", run, err)
+	}
+	return chunk, true, nil
+}
+
+func (s *Store) mustKnow(ctx context.Context, run string) error {
+	var known bool
+	if err := s.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM runs WHERE name = ?)`, run).Scan(&known); err != nil {
+		return fmt.Errorf("store: looking for run %s: %w", run, err)
+	}
+	if !known {
+		return fmt.Errorf("run %q: %w", run, ErrUnknownRun)
+	}
+	return nil
+}
