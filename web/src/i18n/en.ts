@@ -53,7 +53,7 @@ export const en = {
   'state.lost': 'lost',
 
   'ensemble.title': 'Ensemble',
-  'ensemble.subtitle': 'coordination service, ZooKeeper protocol',
+  'ensemble.subtitle': 'ZooKeeper protocol',
   'ensemble.leader': 'leader',
   'ensemble.follower': 'follower',
   'ensemble.candidate': 'candidate',

@@ -53,7 +53,7 @@ export const zh: Catalogue = {
   'state.lost': '失联',
 
   'ensemble.title': '协调集群',
-  'ensemble.subtitle': '协调服务，ZooKeeper 协议',
+  'ensemble.subtitle': 'ZooKeeper 协议',
   'ensemble.leader': 'leader',
   'ensemble.follower': 'follower',
   'ensemble.candidate': '候选者',

@@ -1,4 +1,4 @@
-import { isClient, LOST_AFTER_MS, type Flight } from '../trace/flights';
+import { isClient, LOST_AFTER_MS, recordsReceipt, type Flight } from '../trace/flights';
 import type { Message } from '../trace/types';
 
 /** What a message is for: picks the colour. */
@@ -68,7 +68,7 @@ export function progressAt(flight: Flight, time: number, minFlight: number): num
     return time < start || time >= received ? undefined : (time - start) / (received - start);
   }
   if (sent === undefined || time < sent) return undefined;
-  if (isClient(flight.message.to)) {
+  if (!recordsReceipt(flight.message)) {
     return time >= sent + minFlight ? undefined : (time - sent) / minFlight;
   }
   if (time > sent + LOST_AFTER_MS) return undefined;
@@ -84,7 +84,7 @@ function packet(flight: Flight, flow: Flow, progress: number): Packet {
     flow,
     response: message.exchange.response,
     progress,
-    stalled: flight.received === undefined && !isClient(message.to),
+    stalled: flight.received === undefined && recordsReceipt(message),
     weight: Math.max(1, message.folded ?? 1),
     message,
   };

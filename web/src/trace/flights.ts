@@ -44,7 +44,7 @@ export class Flights {
     }
     const flight: Flight = { n: record.n, message, time: record.time, sent: record.time, received: undefined };
     this.list.push(flight);
-    if (!isClient(message.to)) this.waiting.set(key, flight);
+    if (recordsReceipt(message)) this.waiting.set(key, flight);
     if (this.waiting.size > 20_000) this.dropOldWaiting(record.time);
   }
 
@@ -88,6 +88,14 @@ export class Flights {
 
 export function isClient(node: string): boolean {
   return node === 'client' || node === '';
+}
+
+/**
+ * Whether the receiver records what it receives. A client outside does not; nor does the ZooKeeper client inside a node, a library that
+ * knows nothing of traces.
+ */
+export function recordsReceipt(message: Message): boolean {
+  return !isClient(message.to) && !(message.protocol === 'zookeeper' && !message.to.startsWith('ensemble-'));
 }
 
 function exchangeKey(message: Message): string {

@@ -53,8 +53,11 @@ export async function listWorkloads(): Promise<WorkloadStatus[]> {
   return (await request<WireWorkloads>('GET', 'workloads')).workloads ?? [];
 }
 
+/** Different keys of the demo's messages: they spread over all partitions, and each key stays in its own. */
+const DEMO_KEYS = 24;
+
 export function startWorkload(): Promise<WorkloadStatus> {
-  return request('POST', 'workloads', { engine: 'both' });
+  return request('POST', 'workloads', { engine: 'both', keys: DEMO_KEYS });
 }
 
 export function stopWorkload(id: string): Promise<WorkloadStatus> {
