@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"twinlog/bench"
+	"twinlog/engine/dump"
+	"twinlog/labs"
 )
 
 func main() {
@@ -32,6 +36,6 @@ func rootCommand(started time.Time) *cobra.Command {
 		SilenceUsage:  true, // an error says what to do itself
 		SilenceErrors: true,
 	}
-	root.AddCommand(upCommand(started), nodeCommand(started))
+	root.AddCommand(upCommand(started), nodeCommand(started), labs.Command(), dump.Command(), bench.Command())
 	return root
 }

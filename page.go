@@ -2,13 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"path/filepath"
 	"strings"
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/node"
 	"twinlog/engine/workload"
+	"twinlog/labs"
+	"twinlog/labs/action"
+	"twinlog/labs/catalogue"
 	"twinlog/visualizer"
+	"twinlog/visualizer/store"
 	"twinlog/web"
 )
 
@@ -17,37 +23,62 @@ type pageConfig struct {
 	control  cluster.Control
 	listen   string
 	token    string
-	data     string
+	data     string // directory of the page's database
+	run      string
 	clusters workload.Config // where the page's own clients find the brokers
 	logger   *slog.Logger
 }
 
-// page is the server of the page and its API, with what it makes clients do.
+// page is the server of the page and its API, with what it makes clients do and what it remembers.
 type page struct {
 	*visualizer.Server
 	workloads *workload.Manager
+	store     *store.Store
+	recording *store.Recording
 }
 
-func newPage(config pageConfig) (*page, error) {
+// databaseFile is where runs and the students' progress are kept.
+const databaseFile = "visualizer.db"
+
+func newPage(config pageConfig) (p *page, err error) {
 	config.clusters.Logger = config.logger
-	p := &page{workloads: workload.NewManager(config.clusters)}
-	var err error
+	p = &page{workloads: workload.NewManager(config.clusters)}
+	if p.store, err = store.Open(filepath.Join(config.data, databaseFile)); err != nil {
+		return nil, err
+	}
+	if p.recording, err = p.store.Record(context.Background(), config.run); err != nil {
+		return nil, errors.Join(err, p.store.Close())
+	}
 	p.Server, err = visualizer.New(visualizer.Config{
 		Control:   config.control,
 		Web:       web.Page(),
 		Listen:    config.listen,
 		Token:     config.token,
 		Workloads: p.workloads,
-		Logger:    config.logger,
+		Recorder:  p.recording,
+		Runs:      p.store,
+		Labs: func(trace labs.Trace) (visualizer.Labs, error) {
+			return labs.New(labs.Config{
+				Catalogue: catalogue.Files, Addresses: func() action.Addresses { return actionAddresses(config.clusters) }, Trace: trace, Progress: p.store,
+			})
+		},
+		Logger: config.logger,
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, p.store.Close())
 	}
 	return p, nil
 }
 
-// Run serves until the context ends; the workloads end before the page does.
-func (p *page) Run(ctx context.Context) error { return runInOrder(ctx, p.workloads, p.Server) }
+// Run serves until the context ends. The workloads end before the page does, and the database last.
+func (p *page) Run(ctx context.Context) error {
+	err := runInOrder(ctx, p.workloads, p.Server)
+	return errors.Join(err, p.recording.End(), p.store.Close())
+}
+
+func actionAddresses(clusters workload.Config) action.Addresses {
+	return action.Addresses{Kafka: clusters.Kafka, PulsarURL: clusters.PulsarURL, PulsarAdmin: clusters.PulsarHTTP}
+}
 
 // outsideAddresses are the brokers' addresses for everybody.
 func outsideAddresses(nodes []node.Config) (config workload.Config) {

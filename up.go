@@ -105,15 +105,17 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, data.close()) }()
+	run := newRunName()
 	classroom, err := cluster.New(cluster.Config{
-		Nodes: nodes, Fabric: fabric.NewTCP(), Run: newRunName(), Logger: logger,
+		Nodes: nodes, Fabric: fabric.NewTCP(), Run: run, Logger: logger,
 		Disk: func(name string) (disk.Disk, error) { return disk.NewOS(filepath.Join(data.directory, name)) },
 	})
 	if err != nil {
 		return err
 	}
 	page, err := newPage(pageConfig{
-		control: classroom, listen: options.layout.Address(cluster.PortPage), data: data.directory, logger: logger, clusters: outsideAddresses(nodes),
+		control: classroom, listen: options.layout.Address(cluster.PortPage), data: data.directory, run: run, logger: logger,
+		clusters: outsideAddresses(nodes),
 	})
 	if err != nil {
 		return err

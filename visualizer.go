@@ -16,8 +16,9 @@ import (
 
 // runVisualizer is the process with the page and no node: it finds the nodes by gossip.
 func runVisualizer(ctx context.Context, options nodeOptions, logger *slog.Logger, out io.Writer) error {
+	run := newRunName()
 	members, err := newGossip(options, gossip.Process{
-		Name: node.Name(roleVisualizer, options.id), Run: newRunName(), Role: roleVisualizer, ID: options.id,
+		Name: node.Name(roleVisualizer, options.id), Run: run, Role: roleVisualizer, ID: options.id,
 	}, logger)
 	if err != nil {
 		return err
@@ -28,8 +29,8 @@ func runVisualizer(ctx context.Context, options nodeOptions, logger *slog.Logger
 	}
 	remote := attach.NewRemote(attach.RemoteConfig{Members: members, Logger: logger})
 	page, err := newPage(pageConfig{
-		control: remote, listen: hostPort(options.host, cluster.PortPage), token: options.token, data: directory.directory, logger: logger,
-		clusters: insideAddresses(options.counts),
+		control: remote, listen: hostPort(options.host, cluster.PortPage), token: options.token, data: directory.directory, run: run,
+		logger: logger, clusters: insideAddresses(options.counts),
 	})
 	if err != nil {
 		return errors.Join(err, directory.close())

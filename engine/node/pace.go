@@ -33,6 +33,7 @@ type timeouts struct {
 	bookieSession       time.Duration // zkTimeout of bookies
 	replicaLagMax       time.Duration // replica.lag.time.max.ms
 	groupInitialDelay   time.Duration // group.initial.rebalance.delay.ms
+	shutdownBackoff     time.Duration // controlled.shutdown.retry.backoff.ms
 	lostBookieRecovery  time.Duration // lostBookieRecoveryDelay
 	offsetsPartitions   int           // offsets.topic.num.partitions
 	pulsarInactiveTopic time.Duration // brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
@@ -50,6 +51,7 @@ func (p Pace) timeouts() timeouts {
 			bookieSession:       10 * time.Second,
 			replicaLagMax:       30 * time.Second,
 			groupInitialDelay:   3 * time.Second,
+			shutdownBackoff:     5 * time.Second,
 			lostBookieRecovery:  0,
 			offsetsPartitions:   50,
 			pulsarInactiveTopic: time.Minute,
@@ -64,6 +66,7 @@ func (p Pace) timeouts() timeouts {
 		bookieSession:       4 * time.Second,
 		replicaLagMax:       5 * time.Second,
 		groupInitialDelay:   0,
+		shutdownBackoff:     200 * time.Millisecond, // when all brokers leave at once, nobody can take the partitions
 		lostBookieRecovery:  10 * time.Second,
 		offsetsPartitions:   12,
 		pulsarInactiveTopic: -1,
