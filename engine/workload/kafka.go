@@ -97,7 +97,11 @@ func (k *kafkaClient) consume(ctx context.Context, program string, to *side) err
 			return client.CommitUncommittedOffsets(commit)
 		}
 		fetches.EachError(func(topic string, partition int32, err error) {
-			to.failed(fmt.Sprintf("consuming %s-%d", topic, partition), err)
+			what := "consuming"
+			if topic != "" { // else it is about the group
+				what = fmt.Sprintf("consuming %s-%d", topic, partition)
+			}
+			to.failed(what, err)
 		})
 		fetches.EachRecord(func(record *kgo.Record) { to.consumed(record.Value) })
 	}
