@@ -272,7 +272,7 @@ func (b *Broker) partitionChanged(p *partition, c change) {
 // metadataUpdated is called after every UpdateMetadata.
 func (b *Broker) metadataUpdated() {
 	snapshot := b.metadata.Load()
-	if _, listed := snapshot.Broker(b.config.BrokerID); listed {
+	if _, listed := snapshot.Broker(b.config.BrokerID); listed && b.brokerEpoch.Load() >= 0 {
 		b.readyOnce.Do(func() { close(b.ready) })
 	}
 	b.driver.MetadataUpdated()

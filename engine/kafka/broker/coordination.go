@@ -119,31 +119,37 @@ func (c *coordination) register(ctx context.Context) error {
 	c.registration.TimestampMS = time.Now().UnixMilli()
 	payload := c.registration.Encode()
 	return c.patiently(ctx, func() error {
-		_, stat, err := c.conn.Get(path)
-		switch {
-		case err == nil && stat.EphemeralOwner == c.conn.SessionID():
-			c.isRegistered(stat.Czxid)
-			return nil
-		case err == nil:
-			if err := c.replaceable(path, stat); err != nil {
+		for {
+			_, stat, err := c.conn.Get(path)
+			switch {
+			case err == nil && stat.EphemeralOwner == c.conn.SessionID():
+				c.isRegistered(stat.Czxid)
+				return nil
+			case err == nil:
+				if err := c.replaceable(path, stat); err != nil {
+					return err
+				}
+				if err := c.conn.Delete(path, stat.Version); err != nil && !errors.Is(err, zk.ErrNoNode) {
+					return err
+				}
+			case !errors.Is(err, zk.ErrNoNode):
 				return err
 			}
-			if err := c.conn.Delete(path, stat.Version); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			if err := c.create(path, payload); err != nil && !errors.Is(err, zk.ErrNodeExists) {
 				return err
 			}
-		case !errors.Is(err, zk.ErrNoNode):
-			return err
+			// Only another look tells whose the znode is now, and its czxid.
 		}
-		// Created and then set in one transaction, as Kafka does: whoever finds the znode finds it complete.
-		_, err = c.conn.Multi(
-			&zk.CreateRequest{Path: path, Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll)},
-			&zk.SetDataRequest{Path: path, Data: payload, Version: 0},
-		)
-		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			return err
-		}
-		return zk.ErrConnectionClosed // look again: only a read tells whose it is, and its czxid
 	})
+}
+
+// create makes the znode and sets it in one transaction, as Kafka does: whoever finds it finds it complete.
+func (c *coordination) create(path string, payload []byte) error {
+	_, err := c.conn.Multi(
+		&zk.CreateRequest{Path: path, Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll)},
+		&zk.SetDataRequest{Path: path, Data: payload, Version: 0},
+	)
+	return err
 }
 
 // errOtherBroker: another process is registered under this broker's id.

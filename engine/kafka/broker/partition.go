@@ -194,6 +194,22 @@ func (p *partition) becomeFollower(a replica.Assignment, topicID metadata.TopicI
 	return nil
 }
 
+// refresh takes over what is new about the epoch that the replica is in.
+func (p *partition) refresh(a replica.Assignment) {
+	before := p.view.Load()
+	effects := p.state.Refresh(a, time.Now())
+	p.apply(effects, change{})
+	if effects.ISRChanged && before.Role == replica.RoleLeader {
+		p.isrChanged(before.ISR, a.ISR, a.PartitionEpoch)
+	}
+}
+
+func (p *partition) isrChanged(before, isr []int32, partitionEpoch int32) {
+	p.deps.tracer.Emit(trace.KafkaISRChanged{
+		KafkaPartition: p.name, ISR: isr, PartitionEpoch: partitionEpoch, Added: without(isr, before), Removed: without(before, isr),
+	})
+}
+
 // becomeStopped gives the role up; the log stays.
 func (p *partition) becomeStopped(leaderEpoch int32) {
 	p.state.Stop(leaderEpoch)
@@ -436,10 +452,7 @@ func (p *partition) isrAnswered(proposal replica.Proposal, answer replica.Answer
 	effects := p.state.ISRAnswered(proposal, answer, isr, partitionEpoch, time.Now())
 	p.apply(effects, change{})
 	if effects.ISRChanged {
-		p.deps.tracer.Emit(trace.KafkaISRChanged{
-			KafkaPartition: p.name, ISR: isr, PartitionEpoch: partitionEpoch,
-			Added: without(isr, before.ISR), Removed: without(before.ISR, isr),
-		})
+		p.isrChanged(before.ISR, isr, partitionEpoch)
 	}
 }
 

@@ -140,18 +140,22 @@ func (r *replicas) become(name trace.KafkaPartition, topicID metadata.TopicID, a
 		r.broker.fail(err)
 		return kerr.KafkaStorageError
 	}
+	known := false
 	kafka := kerr.KafkaStorageError // when the partition is closing
 	p.call(func() {
 		switch {
 		case p.state.Stale(a):
 			kafka = kerr.StaleControllerEpoch
+		case p.state.Known(a):
+			p.refresh(a)
+			kafka, known = nil, true
 		case a.Leader == self:
 			kafka = p.becomeLeader(a, topicID)
 		default:
 			kafka = p.becomeFollower(a, topicID)
 		}
 	})
-	if kafka == nil {
+	if kafka == nil && !known {
 		r.nameTopic(topicID, name.Topic)
 		r.broker.fetchers.assign(p, a.Leader, a.LeaderEpoch)
 	}

@@ -136,10 +136,27 @@ func (p *Partition) SetSettings(settings Settings, now time.Time) Effects {
 	return p.advance(now)
 }
 
-// Stale tells whether an assignment is older than what is known, or the same.
+// Stale tells whether an assignment is older than what is known.
 func (p *Partition) Stale(a Assignment) bool {
-	return p.role != RoleNone && (a.LeaderEpoch <= p.assigned.LeaderEpoch || a.PartitionEpoch < p.assigned.PartitionEpoch) ||
-		p.role == RoleNone && a.LeaderEpoch < p.assigned.LeaderEpoch
+	return a.LeaderEpoch < p.assigned.LeaderEpoch || p.role != RoleNone && a.PartitionEpoch < p.assigned.PartitionEpoch
+}
+
+// Known tells whether an assignment is about the epoch that the replica is in: its role stays.
+func (p *Partition) Known(a Assignment) bool {
+	return p.role != RoleNone && a.LeaderEpoch == p.assigned.LeaderEpoch
+}
+
+// Refresh takes over a newer ISR of the same leader epoch, such as a new controller tells everybody. It also ends the wait for the answer
+// to a proposal that the controller carried out and whose answer was lost.
+func (p *Partition) Refresh(a Assignment, now time.Time) Effects {
+	if a.PartitionEpoch <= p.assigned.PartitionEpoch {
+		return Effects{}
+	}
+	changed := !slices.Equal(p.assigned.ISR, a.ISR)
+	p.assigned.ISR, p.assigned.Replicas, p.assigned.PartitionEpoch, p.proposal = a.ISR, a.Replicas, a.PartitionEpoch, nil
+	effects := p.advance(now)
+	effects.ISRChanged = changed
+	return effects
 }
 
 // BecomeLeader takes the leader's role. The driver has noted the new epoch at the log end in the epoch cache, also when nothing was
