@@ -3,8 +3,6 @@ package protocol
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
-	"slices"
 
 	"twinlog/engine/ensemble/jute"
 	"twinlog/engine/ensemble/tree"
@@ -74,15 +72,8 @@ func EncodeCommand(head CommandHead, operation tree.Operation) []byte {
 		appendHead(e, head, opBarrier)
 	case *tree.Reconfigure:
 		appendHead(e, head, opMembership)
-		e.Int(int32(len(operation.Servers)))
-		for _, id := range slices.Sorted(maps.Keys(operation.Servers)) {
-			member := operation.Servers[id]
-			e.Int(id)
-			e.String(member.PeerAddress)
-			e.String(member.ClientAddress)
-			e.Long(int64(member.RaftID))
-			e.String(member.Spec)
-		}
+		e.Int(int32(operation.Refused))
+		tree.EncodeMembers(e, operation.Servers)
 	default:
 		panic(fmt.Sprintf("protocol: %T is encoded as a client's request", operation))
 	}
@@ -125,7 +116,7 @@ func DecodeCommand(command []byte) (*tree.Command, Op, error) {
 	case opBarrier:
 		decoded.Operation = &tree.Barrier{}
 	case opMembership:
-		decoded.Operation = decodeMembership(d)
+		decoded.Operation = &tree.Reconfigure{Refused: tree.Error(d.Int()), Servers: tree.DecodeMembers(d)}
 	default:
 		decoded.Operation, err = decodeOperation(op, d)
 	}
@@ -141,13 +132,4 @@ func DecodeCommand(command []byte) (*tree.Command, Op, error) {
 func password(d *jute.Decoder) (password [16]byte) {
 	copy(password[:], d.Raw(len(password)))
 	return password
-}
-
-func decodeMembership(d *jute.Decoder) *tree.Reconfigure {
-	operation := &tree.Reconfigure{Servers: map[int32]tree.Member{}}
-	for range d.Count(24) {
-		id := d.Int()
-		operation.Servers[id] = tree.Member{PeerAddress: d.String(), ClientAddress: d.String(), RaftID: uint64(d.Long()), Spec: d.String()}
-	}
-	return operation
 }

@@ -40,6 +40,8 @@ func decodeOperation(op Op, d *jute.Decoder) (tree.Operation, error) {
 		return &tree.CloseSession{}, nil
 	case OpMulti:
 		return decodeMulti(d)
+	case OpReconfig:
+		return &tree.ReconfigRequest{Joining: d.String(), Leaving: d.String(), NewMembers: d.String(), Version: d.Long()}, nil
 	}
 	return nil, fmt.Errorf("%v changes nothing", op)
 }

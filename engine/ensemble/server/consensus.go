@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -26,7 +25,9 @@ type consensus struct {
 	term        uint64
 	vote        uint64
 	proposals   []*raftpb.Entry // commands to be ordered, as leader
+	deferred    []byte          // a reconfig request that waits until the leader has caught up
 	campaigned  bool
+	heard       map[int32]hello // what the other servers last said about themselves
 }
 
 const (
@@ -62,6 +63,9 @@ func (o *owner) adopt(adopted *tree.Tree, metadata *raftpb.SnapshotMetadata) {
 
 // advance hands Raft what waits and does what Raft wants done.
 func (o *owner) advance() error {
+	if o.failure != nil || o.raft == nil {
+		return o.failure
+	}
 	if len(o.proposals) > 0 {
 		err := o.raft.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(o.storage.raftID), Entries: o.proposals})
 		if err != nil {
@@ -177,26 +181,19 @@ func (o *owner) apply(entries []*raftpb.Entry) error {
 		o.applied, o.appliedTerm = entry.GetIndex(), entry.GetTerm()
 		o.snapshots.bytes += int64(len(entry.GetData()))
 	}
+	if o.deferred != nil && o.appliedTerm == o.term {
+		encoded := o.deferred
+		o.deferred = nil
+		o.orderRequest(encoded)
+	}
 	if len(entries) > 0 {
 		o.tracer.Emit(trace.EnsembleCommitAdvanced{Term: o.appliedTerm, Index: o.applied, Zxid: o.tree.Zxid()})
 	}
 	return nil
 }
 
-// applyMembers changes the Raft group.
-func (o *owner) applyMembers(entry *raftpb.Entry) error {
-	change := &raftpb.ConfChangeV2{}
-	if entry.GetType() == raftpb.EntryConfChange {
-		single := &raftpb.ConfChange{}
-		if err := proto.Unmarshal(entry.GetData(), single); err != nil {
-			return fmt.Errorf("entry %d, a change of the members: %w", entry.GetIndex(), err)
-		}
-		change = single.AsV2()
-	} else if err := proto.Unmarshal(entry.GetData(), change); err != nil {
-		return fmt.Errorf("entry %d, a change of the members: %w", entry.GetIndex(), err)
-	}
-	o.members = o.raft.ApplyConfChange(change)
-	return nil
+func entryError(entry *raftpb.Entry, err error) error {
+	return fmt.Errorf("entry %d of term %d: %w", entry.GetIndex(), entry.GetTerm(), err)
 }
 
 // applyCommand does one command and tells everybody on this server who waits for it: first the watchers, then the client that asked.
@@ -204,7 +201,7 @@ func (o *owner) applyCommand(entry *raftpb.Entry) error {
 	command, op, err := protocol.DecodeCommand(entry.GetData())
 	if err != nil {
 		// It was decoded before it was ordered, so this server and that one disagree about the format.
-		return fmt.Errorf("entry %d: %w", entry.GetIndex(), err)
+		return entryError(entry, err)
 	}
 	outcome := o.tree.Apply(entry.GetTerm(), command)
 	if !outcome.Taken {
@@ -229,6 +226,8 @@ func (o *owner) restore(snapshot *raftpb.Snapshot) {
 	}
 	o.stopServing("a snapshot of the leader replaced this server's tree")
 	o.adopt(restored, snapshot.GetMetadata())
+	// What was on its way may be in the snapshot, and will then never be seen applied.
+	o.newIncarnation()
 	o.transport.connect(o.peerAddresses())
 	o.traceTree()
 }
@@ -277,6 +276,8 @@ func (o *owner) peerEvents() peerEvents {
 		connected:    func(to int32) { post(connectedEvent{to}) },
 		disconnected: func(to int32, refused bool) { post(disconnectedEvent{to, refused}) },
 		hello:        func(h hello) { post(helloEvent{h}) },
+		join:         func(j join) { post(joinEvent{j}) },
+		welcome:      func(w welcome) { post(welcomeEvent{w}) },
 		raft:         func(m *raftpb.Message) { post(raftEvent{m}) },
 		command:      func(command []byte) { post(commandEvent{command}) },
 		touched:      func(sessions []int64) { post(touchedEvent{sessions}) },
@@ -290,7 +291,6 @@ type (
 		to      int32
 		refused bool
 	}
-	helloEvent        struct{ hello hello }
 	raftEvent         struct{ message *raftpb.Message }
 	commandEvent      struct{ command []byte }
 	touchedEvent      struct{ sessions []int64 }
@@ -311,16 +311,33 @@ func (e connectedEvent) happen(o *owner) {
 
 func (e disconnectedEvent) happen(*owner) {}
 
-func (e helloEvent) happen(*owner) {}
+// happen: a message to a Raft id that this server had before it lost its disk, or before it has one, is not for it.
+func (e raftEvent) happen(o *owner) {
+	if o.raft != nil && e.message.GetTo() == o.storage.raftID {
+		o.step(e.message)
+	}
+}
 
-func (e raftEvent) happen(o *owner) { o.step(e.message) }
+func (e commandEvent) happen(o *owner) { o.orderRequest(e.command) }
 
-func (e commandEvent) happen(o *owner) {
-	if _, _, err := protocol.DecodeCommand(e.command); err != nil {
+// orderRequest orders a command that came from a client, here or at another server.
+func (o *owner) orderRequest(encoded []byte) {
+	command, _, err := protocol.DecodeCommand(encoded)
+	if err != nil {
 		o.log.Warn("a peer sent a command that cannot be read", "error", err)
 		return
 	}
-	o.order(e.command)
+	if request, isReconfig := command.Operation.(*tree.ReconfigRequest); isReconfig {
+		switch {
+		case !o.isLeader():
+		case o.appliedTerm != o.term: // it has not caught up with what earlier leaders ordered
+			o.deferred = encoded
+		default:
+			o.orderReconfig(command, request)
+		}
+		return
+	}
+	o.order(encoded)
 }
 
 func (e touchedEvent) happen(o *owner) {
@@ -330,6 +347,9 @@ func (e touchedEvent) happen(o *owner) {
 }
 
 func (e snapshotSentEvent) happen(o *owner) {
+	if o.raft == nil {
+		return
+	}
 	status := raft.SnapshotFinish
 	if e.failed {
 		status = raft.SnapshotFailure
@@ -337,32 +357,7 @@ func (e snapshotSentEvent) happen(o *owner) {
 	o.raft.ReportSnapshot(e.to, status)
 }
 
-// campaignEarly starts the first election as soon as a majority is connected, instead of after a timeout. The connected server with
-// the smallest number does it, so that they do not split the votes; if its log is too old, the timeouts decide as usual.
-func (o *owner) campaignEarly() {
-	if o.campaigned || o.leader != raft.None {
-		return
-	}
-	connected := append(o.transport.connectedTo(), int32(o.config.ID))
-	voters := 0
-	for _, id := range o.members.GetVoters() {
-		if slices.Contains(connected, serverOf(id)) {
-			voters++
-		}
-	}
-	if voters <= len(o.members.GetVoters())/2 {
-		return
-	}
-	o.campaigned = true
-	if slices.Min(connected) != int32(o.config.ID) {
-		return
-	}
-	if err := o.raft.Campaign(); err != nil {
-		o.log.Debug("campaigning", "error", err)
-	}
-}
-
-// begin is called once, before the first event.
+// begin is called once, when Raft has started.
 func (o *owner) begin() {
 	o.traceTree()
 	o.serving.incarnation = max(o.tree.Incarnation(int32(o.config.ID))+1, time.Now().UnixNano())
@@ -372,8 +367,4 @@ func (o *owner) begin() {
 // end is called once, after the last event: clients are let go.
 func (o *owner) end() {
 	o.stopServing("the server stops")
-}
-
-func (o *owner) hello(to int32) hello {
-	return hello{from: o.storage.raftID, to: to}
 }

@@ -2,11 +2,9 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
 	"twinlog/engine/ensemble/tree"
@@ -32,6 +30,11 @@ type owner struct {
 	consensus
 	stream    stream
 	serving   serving
+	nonce     int64     // of this process
+	founding  *founding // nil once the server takes part
+	joining   bool
+	sinceJoin time.Duration
+	failure   error // ends the server
 	leading   leading
 	snapshots snapshots
 }
@@ -72,54 +75,36 @@ func newOwner(ctx context.Context, s *Server, stored *storage, found recovered) 
 	o := &owner{
 		server: s, config: &s.config, log: s.config.Logger, tracer: s.config.Tracer, storage: stored,
 		watches: tree.NewWatches(), clients: map[int64]*client{}, session: map[int64]*client{},
-		nextID: firstSessionID(s.config.ID, nowMS()),
-	}
-	if found.blank {
-		found.snapshot = firstSnapshot(o.config)
-		if err := stored.found(raftID(int32(s.config.ID), 0), found.snapshot); err != nil {
-			return nil, err
-		}
-	}
-	restored, err := tree.Restore(found.snapshot.tree)
-	if err != nil {
-		return nil, fmt.Errorf("the snapshot at index %d: %w", found.snapshot.index(), err)
-	}
-	o.adopt(restored, found.snapshot.metadata)
-	if o.raft, err = raft.NewRawNode(o.raftConfig(found.snapshot.index())); err != nil {
-		return nil, fmt.Errorf("starting Raft: %w", err)
+		nextID: firstSessionID(s.config.ID, nowMS()), nonce: newNonce(), tree: tree.New(), consensus: consensus{members: &raftpb.ConfState{}, heard: map[int32]hello{}},
 	}
 	o.transport = &transport{
-		config: o.config, log: o.log, tasks: &s.tasks, ctx: ctx, peers: map[int32]*peer{}, events: o.peerEvents(), hello: o.hello,
+		config: o.config, log: o.log, tasks: &s.tasks, ctx: ctx, peers: map[int32]*peer{}, events: o.peerEvents(),
 		snapshot: func() (*snapshotFile, error) { return newestSnapshot(s.config.Disk) },
 	}
-	o.transport.connect(o.peerAddresses())
+	if found.blank {
+		o.founding = &founding{self: int32(s.config.ID), nonce: o.nonce, blank: map[int32]int64{}}
+		for id := range s.config.Peers {
+			if id != s.config.ID {
+				o.founding.peers = append(o.founding.peers, int32(id))
+			}
+		}
+	} else if err := o.becomes(found.snapshot); err != nil {
+		return nil, err
+	}
+	o.introduceSelf(nil)
 	return o, nil
 }
 
 // peerAddresses is where the members are: as the tree says, and as the configuration says while it says nothing.
 func (o *owner) peerAddresses() map[int32]string {
 	addresses := map[int32]string{}
+	if o.raft == nil || len(o.tree.Membership().Servers) == 0 {
+		return addressesOf(o.config.Peers)
+	}
 	for id, member := range o.tree.Membership().Servers {
 		addresses[id] = member.PeerAddress
 	}
 	return addresses
-}
-
-// firstSnapshot is what every founder begins with: the empty tree as of index 1, term 1, and the founders as voters. It must come out
-// the same on every server, so nothing but the configuration goes into it.
-func firstSnapshot(config *Config) *snapshotFile {
-	first := tree.New()
-	members := map[int32]tree.Member{}
-	voters := make([]uint64, 0, len(config.Peers))
-	for id, address := range config.Peers {
-		members[int32(id)] = tree.Member{PeerAddress: address, RaftID: raftID(int32(id), 0), Spec: config.Specs[id]}
-		voters = append(voters, raftID(int32(id), 0))
-	}
-	first.Found(members)
-	return &snapshotFile{
-		metadata: &raftpb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{Voters: sorted(voters)}},
-		tree:     first.Snapshot().Encode(),
-	}
 }
 
 // run handles events until ctx ends.
@@ -127,7 +112,12 @@ func (o *owner) run(ctx context.Context) error {
 	ticker := time.NewTicker(o.config.raftTick())
 	defer ticker.Stop()
 	last := time.Now()
-	o.begin()
+	o.transport.connect(o.peerAddresses())
+	if o.raft != nil {
+		o.begin()
+	} else if err := o.proceed(o.founding.decide(nil)); err != nil {
+		return err
+	}
 	for {
 		if err := o.advance(); err != nil {
 			return err
@@ -161,9 +151,21 @@ func (o *owner) handleWaiting() {
 // tick lets time pass. A pause of the whole process counts as one tick for everything that expires: nobody is to blame for it.
 func (o *owner) tick(elapsed time.Duration) {
 	elapsed = min(elapsed, 2*o.config.raftTick())
+	if o.raft == nil {
+		o.fail(o.tickFounding(elapsed))
+		return
+	}
 	o.raft.Tick()
 	o.tickServing(elapsed)
 	o.tickStream(elapsed)
 	o.tickLeading(elapsed)
 	o.tickSnapshots()
+}
+
+// fail ends the server with an error; false when there is none.
+func (o *owner) fail(err error) bool {
+	if o.failure == nil {
+		o.failure = err
+	}
+	return err != nil
 }

@@ -26,6 +26,8 @@ const (
 	frameSnapshot byte = 5 // a raftpb.Message of type MsgSnap without its data
 	frameChunk    byte = 6 // the next piece of the snapshot's data
 	frameEnd      byte = 7 // the snapshot is whole
+	frameJoin     byte = 8 // a server without anything on its disk wants to take part: see join
+	frameWelcome  byte = 9 // the leader's answer: see welcome
 )
 
 const (
@@ -37,14 +39,32 @@ const (
 
 var errPeerFrame = errors.New("not a frame between servers of an ensemble")
 
-// hello is the first frame: (magic int, version int, from long, to int, blank bool, last term long, last index long).
+// hello is the first frame, and is sent again when something in it changes.
+//
+//	magic int, version int, server int, to int, raft id long, nonce long, last term long, last index long,
+//	count int, (server int, nonce long)…
 type hello struct {
-	from uint64 // Raft id of the dialler
-	to   int32  // server that it wants
-	// blank: the dialler has nothing on its disk and takes no part yet.
-	blank     bool
-	lastTerm  uint64
+	server int32  // that dials
+	to     int32  // that it wants
+	raftID uint64 // 0: it has nothing on its disk and takes no part yet
+	// nonce is of the dialler's process: a later process has another one.
+	nonce     int64
+	lastTerm  uint64 // of its log when it started
 	lastIndex uint64
+	// founders are the servers, by nonce, that this one knew to have nothing on their disks when it founded the ensemble.
+	founders map[int32]int64
+}
+
+// join asks for a Raft id: (server int, nonce long).
+type join struct {
+	server int32
+	nonce  int64
+}
+
+// welcome gives it: (raft id long, nonce long).
+type welcome struct {
+	raftID uint64
+	nonce  int64
 }
 
 func appendPeerFrame(out []byte, kind byte, payload []byte) []byte {
@@ -57,12 +77,23 @@ func (h hello) encode() []byte {
 	e := jute.NewEncoder(nil)
 	e.Int(helloMagic)
 	e.Int(helloVersion)
-	e.Long(int64(h.from))
+	e.Int(h.server)
 	e.Int(h.to)
-	e.Bool(h.blank)
-	e.Long(int64(h.lastTerm))
-	e.Long(int64(h.lastIndex))
+	for _, field := range []int64{int64(h.raftID), h.nonce, int64(h.lastTerm), int64(h.lastIndex)} {
+		e.Long(field)
+	}
+	e.Int(int32(len(h.founders)))
+	for server, nonce := range h.founders {
+		e.Int(server)
+		e.Long(nonce)
+	}
 	return e.Bytes()
+}
+
+// toServer is the encoded hello for one server.
+func (h hello) toServer(to int32) []byte {
+	h.to = to
+	return h.encode()
 }
 
 func decodeHello(payload []byte) (hello, error) {
@@ -70,8 +101,39 @@ func decodeHello(payload []byte) (hello, error) {
 	if d.Int() != helloMagic || d.Int() != helloVersion {
 		return hello{}, fmt.Errorf("%w: its hello is of another program or version", errPeerFrame)
 	}
-	h := hello{from: uint64(d.Long()), to: d.Int(), blank: d.Bool(), lastTerm: uint64(d.Long()), lastIndex: uint64(d.Long())}
+	h := hello{
+		server: d.Int(), to: d.Int(), raftID: uint64(d.Long()), nonce: d.Long(), lastTerm: uint64(d.Long()), lastIndex: uint64(d.Long()),
+		founders: map[int32]int64{},
+	}
+	for range d.Count(12) {
+		server := d.Int()
+		h.founders[server] = d.Long()
+	}
 	return h, d.Err()
+}
+
+func (j join) encode() []byte {
+	e := jute.NewEncoder(nil)
+	e.Int(j.server)
+	e.Long(j.nonce)
+	return e.Bytes()
+}
+
+func decodeJoin(payload []byte) (join, error) {
+	d := jute.NewDecoder(payload)
+	return join{server: d.Int(), nonce: d.Long()}, d.Err()
+}
+
+func (w welcome) encode() []byte {
+	e := jute.NewEncoder(nil)
+	e.Long(int64(w.raftID))
+	e.Long(w.nonce)
+	return e.Bytes()
+}
+
+func decodeWelcome(payload []byte) (welcome, error) {
+	d := jute.NewDecoder(payload)
+	return welcome{raftID: uint64(d.Long()), nonce: d.Long()}, d.Err()
 }
 
 // readPeerFrame reads one frame; its payload is new memory.

@@ -50,6 +50,11 @@ func (o *owner) dispatch(c *client, r *request) tree.Error {
 		return tree.ErrUnimplemented
 	case op == protocol.OpReconfig && !o.config.ReconfigEnabled:
 		return tree.ErrReconfigDisabled
+	case op == protocol.OpReconfig:
+		if _, err := protocol.DecodeWrite(op, r.body); err != nil {
+			return tree.ErrMarshalling
+		}
+		encode = func(head protocol.CommandHead) []byte { return protocol.EncodeRequest(head, op, r.body) }
 	case op == protocol.OpSync:
 		encode = func(head protocol.CommandHead) []byte { return protocol.EncodeCommand(head, &tree.Barrier{}) }
 	case op.IsWrite():
@@ -86,6 +91,9 @@ func (o *owner) answer(c *client, r *request) {
 	case r.outcome.Code != tree.OK && r.outcome.Multi == nil:
 		a.code, a.zxid = r.outcome.Code, r.outcome.Zxid
 		a.last = a.code == tree.ErrSessionExpired || a.code == tree.ErrSessionMoved
+	case r.header.Op == protocol.OpReconfig:
+		data, stat, _ := o.tree.Data(tree.ConfigPath, c.caller)
+		a.zxid, a.body = r.outcome.Zxid, func(e *jute.Encoder) { e.Buffer(data); protocol.AppendStat(e, stat) }
 	case r.header.Op.IsWrite():
 		a = o.answerWrite(r)
 	default:

@@ -14,18 +14,19 @@ type snapshots struct {
 	last    uint64 // index of the last one
 	bytes   int64  // of entries applied since
 	running bool
+	forced  bool
 }
 
 // snapshotBytes: a snapshot is also due when the entries since the last one have so many bytes and the tree is not much larger.
 const snapshotBytes = 32 << 20
 
 func (o *owner) tickSnapshots() {
-	due := o.applied-o.snapshots.last >= o.config.SnapshotEntries ||
+	due := o.snapshots.forced || o.applied-o.snapshots.last >= o.config.SnapshotEntries ||
 		(o.snapshots.bytes >= snapshotBytes && o.snapshots.bytes >= o.tree.Bytes()/2)
 	if !due || o.snapshots.running {
 		return
 	}
-	o.snapshots.running = true
+	o.snapshots.running, o.snapshots.forced = true, false
 	o.snapshots.last, o.snapshots.bytes = o.applied, 0
 	metadata := &raftpb.SnapshotMetadata{
 		Index: new(o.applied), Term: new(o.appliedTerm), ConfState: proto.Clone(o.members).(*raftpb.ConfState),

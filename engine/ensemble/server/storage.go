@@ -67,12 +67,18 @@ func openStorage(d disk.Disk) (*storage, recovered, error) {
 		_ = promises.close()
 		return nil, found, err
 	}
-	if !promised || found.snapshot == nil {
-		found.blank = true
+	if !promised {
+		found.blank, found.snapshot = true, nil
 		return s, found, nil
 	}
 	s.raftID = promises.last.raftID
-	if err := s.fillMemory(found.snapshot); err != nil {
+	if found.snapshot == nil { // it joined, and the leader's snapshot has not come yet
+		last := promises.last
+		err = s.memory.SetHardState(&raftpb.HardState{Term: new(last.term), Vote: new(last.vote)})
+	} else {
+		err = s.fillMemory(found.snapshot)
+	}
+	if err != nil {
 		s.abandon()
 		return nil, found, err
 	}
@@ -93,6 +99,15 @@ func (s *storage) found(id uint64, first *snapshotFile) error {
 	}
 	s.raftID = id
 	return s.fillMemory(first)
+}
+
+// join begins a server's part in an ensemble that exists, with nothing but a Raft id.
+func (s *storage) join(id uint64) error {
+	if err := s.log.ResetTo(1); err != nil {
+		return fmt.Errorf("beginning the Raft log: %w", err)
+	}
+	s.raftID = id
+	return s.promises.save(promise{raftID: id})
 }
 
 func (s *storage) fillMemory(snapshot *snapshotFile) error {

@@ -52,7 +52,7 @@ func (o *owner) submit(p pendingCommand, encode func(head protocol.CommandHead) 
 // forward brings a command to the leader, if there is one.
 func (o *owner) forward(command []byte) {
 	if o.isLeader() {
-		o.order(command)
+		o.orderRequest(command)
 	} else if o.leader != 0 {
 		o.transport.send(serverOf(o.leader), outgoing{kind: frameCommand, payload: command})
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,9 +41,11 @@ type peerEvents struct {
 	connected func(to int32)
 	// Disconnected: the connection to the server ended; refused tells that nobody listens there.
 	disconnected func(to int32, refused bool)
-	// Hello: another server opened a connection to this one.
-	hello func(hello)
-	raft  func(*raftpb.Message)
+	// Hello: another server opened a connection to this one, or has news about itself.
+	hello   func(hello)
+	join    func(join)
+	welcome func(welcome)
+	raft    func(*raftpb.Message)
 	// Command: another server has a command for the leader.
 	command func([]byte)
 	touched func([]int64)
@@ -55,7 +58,7 @@ type transport struct {
 	config   *Config
 	log      *slog.Logger
 	events   peerEvents
-	hello    func(to int32) hello
+	self     atomic.Pointer[hello]         // what this server says about itself
 	snapshot func() (*snapshotFile, error) // the newest one on disk
 	tasks    *sync.WaitGroup
 	ctx      context.Context
@@ -113,7 +116,11 @@ func (t *transport) send(to int32, out outgoing) bool {
 	t.mu.Lock()
 	p := t.peers[to]
 	t.mu.Unlock()
-	if p == nil || !p.connected.Load() {
+	return p != nil && p.send(out)
+}
+
+func (p *peer) send(out outgoing) bool {
+	if !p.connected.Load() {
 		return false
 	}
 	select {
@@ -122,6 +129,17 @@ func (t *transport) send(to int32, out outgoing) bool {
 	default:
 		p.dropped.Add(1)
 		return false
+	}
+}
+
+// introduce sets what this server says about itself, and says it to all that it is connected with.
+func (t *transport) introduce(self hello) {
+	t.self.Store(&self)
+	t.mu.Lock()
+	peers := slices.Collect(maps.Values(t.peers))
+	t.mu.Unlock()
+	for _, p := range peers {
+		p.send(outgoing{kind: frameHello, payload: self.toServer(p.server)})
 	}
 }
 
@@ -174,12 +192,16 @@ func (p *peer) serve(ctx context.Context, conn net.Conn) error {
 	})
 	defer func() { _ = conn.Close(); <-ended }()
 
-	frames := appendPeerFrame(nil, frameHello, p.transport.hello(p.server).encode())
+	introduced := p.transport.self.Load()
+	frames := appendPeerFrame(nil, frameHello, introduced.toServer(p.server))
 	if err := writeWithin(conn, frames, peerStallLimit); err != nil {
 		return err
 	}
 	p.discardQueue()
 	p.connected.Store(true)
+	if latest := p.transport.self.Load(); latest != introduced {
+		p.send(outgoing{kind: frameHello, payload: latest.toServer(p.server)})
+	}
 	p.transport.events.connected(p.server)
 	defer func() {
 		p.connected.Store(false)
@@ -293,7 +315,7 @@ func (t *transport) receive(conn net.Conn) error {
 		return err
 	}
 	if from.to != int32(t.config.ID) {
-		return fmt.Errorf("server %d took this server %d for server %d; compare the peers in their configurations", serverOf(from.from), t.config.ID, from.to)
+		return fmt.Errorf("server %d took this server %d for server %d; compare the peers in their configurations", from.server, t.config.ID, from.to)
 	}
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -335,9 +357,37 @@ func (t *transport) receive(conn net.Conn) error {
 		case frameTouch:
 			t.events.touched(decodeTouches(payload))
 		default:
-			return fmt.Errorf("%w: its kind is %d", errPeerFrame, kind)
+			if err := t.receiveIntroduction(kind, payload); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+func (t *transport) receiveIntroduction(kind byte, payload []byte) error {
+	switch kind {
+	case frameHello:
+		news, err := decodeHello(payload)
+		if err != nil {
+			return err
+		}
+		t.events.hello(news)
+	case frameJoin:
+		asked, err := decodeJoin(payload)
+		if err != nil {
+			return err
+		}
+		t.events.join(asked)
+	case frameWelcome:
+		answer, err := decodeWelcome(payload)
+		if err != nil {
+			return err
+		}
+		t.events.welcome(answer)
+	default:
+		return fmt.Errorf("%w: its kind is %d", errPeerFrame, kind)
+	}
+	return nil
 }
 
 // sendSnapshot streams the newest snapshot on disk over a connection of its own and tells the owner how it ended.
@@ -378,7 +428,7 @@ func (t *transport) streamSnapshot(message *raftpb.Message) error {
 	defer conn.Close()
 	stop := context.AfterFunc(t.ctx, func() { _ = conn.Close() })
 	defer stop()
-	frames := appendPeerFrame(nil, frameHello, t.hello(p.server).encode())
+	frames := appendPeerFrame(nil, frameHello, t.self.Load().toServer(p.server))
 	frames = appendPeerFrame(frames, frameSnapshot, payload)
 	if told, worth := describe(t.config, announced, int64(len(snapshot.tree))); worth {
 		told.Exchange = trace.Exchange{Connection: trace.Connection(conn.LocalAddr(), conn.RemoteAddr()), Correlation: 1}

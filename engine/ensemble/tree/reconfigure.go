@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"twinlog/engine/ensemble/jute"
 )
 
 // Membership is who the ensemble's servers are, as /zookeeper/config tells clients.
@@ -21,12 +23,68 @@ type Member struct {
 	RaftID uint64
 	// Spec is the server as the configuration file wrote it, for /zookeeper/config. It may be empty.
 	Spec string
+	// Nonce of the process that was given the Raft id; 0 for a founder.
+	Nonce int64
+	// Former: it was removed, and goes on following without a vote.
+	Former bool
 }
 
-// Reconfigure replaces the membership. The driver proposes it once the Raft group has changed.
-type Reconfigure struct{ Servers map[int32]Member }
+// ReconfigRequest is what a client asks for. The leader makes a Reconfigure of it, which says what it comes to; it never gets into the
+// log itself.
+type ReconfigRequest struct {
+	Joining, Leaving, NewMembers string
+	Version                      int64 // of the membership that it is meant for; -1 is any
+}
 
-func (*Reconfigure) operation() {}
+// Reconfigure replaces the membership, or only says why not.
+type Reconfigure struct {
+	Servers map[int32]Member
+	Refused Error
+}
+
+func (*ReconfigRequest) operation() {}
+func (*Reconfigure) operation()     {}
+
+// Copy is a copy of the servers.
+func (m Membership) Copy() map[int32]Member { return maps.Clone(m.Servers) }
+
+// EncodeMembers writes servers: count int, (server int, peer, client ustring, raft id long, spec ustring, nonce long, former bool)…
+func EncodeMembers(e *jute.Encoder, servers map[int32]Member) {
+	e.Int(int32(len(servers)))
+	for _, id := range slices.Sorted(maps.Keys(servers)) {
+		member := servers[id]
+		e.Int(id)
+		e.String(member.PeerAddress)
+		e.String(member.ClientAddress)
+		e.Long(int64(member.RaftID))
+		e.String(member.Spec)
+		e.Long(member.Nonce)
+		e.Bool(member.Former)
+	}
+}
+
+// DecodeMembers reads what EncodeMembers wrote.
+func DecodeMembers(d *jute.Decoder) map[int32]Member {
+	servers := map[int32]Member{}
+	for range d.Count(33) {
+		id := d.Int()
+		servers[id] = Member{
+			PeerAddress: d.String(), ClientAddress: d.String(), RaftID: uint64(d.Long()), Spec: d.String(), Nonce: d.Long(), Former: d.Bool(),
+		}
+	}
+	return servers
+}
+
+// MayReconfigure tells whether the session of a command lives and its caller may write the configuration.
+func (t *Tree) MayReconfigure(command *Command) Error {
+	if code := t.checkSession(command); code != OK {
+		return code
+	}
+	if !permitted(t.nodes[ConfigPath].acl, command.Caller, Write) {
+		return ErrNoAuth
+	}
+	return OK
+}
 
 // Membership is the current one.
 func (t *Tree) Membership() Membership { return t.members }
@@ -40,6 +98,9 @@ func (t *Tree) Found(servers map[int32]Member) {
 }
 
 func (t *Tree) reconfigure(command *Command, operation *Reconfigure) Outcome {
+	if operation.Refused != OK {
+		return Outcome{Result: Result{Code: operation.Refused}}
+	}
 	t.members = Membership{Version: t.zxid, Servers: operation.Servers}
 	return t.writeConfig(command.TimeMS)
 }
@@ -64,6 +125,9 @@ func (m Membership) Text() string {
 	var text strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(m.Servers)) {
 		member := m.Servers[id]
+		if member.Former {
+			continue
+		}
 		spec := member.Spec
 		if spec == "" {
 			spec = member.PeerAddress + ":participant"

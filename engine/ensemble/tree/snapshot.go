@@ -45,7 +45,7 @@ func (t *Tree) Snapshot() *Snapshot {
 // Encode writes the snapshot in jute. Equal trees give equal bytes.
 //
 //	format int (1), zxid long, attachments long
-//	members: version long, count int, (server int, peer, client ustring, raft id long, spec ustring)…
+//	members: version long, count int, (server int, peer, client ustring, raft id long, spec ustring, nonce long, former bool)…
 //	streams: count int, (server int, incarnation long, sequence long)…
 //	sessions: count int, (id long, password 16 bytes, timeout int, attachment long, server int)…
 //	znodes, parents first: count int, (path ustring, mode int, data buffer, acl, owner long, ttl long, czxid, mzxid, pzxid, ctime,
@@ -56,15 +56,7 @@ func (s *Snapshot) Encode() []byte {
 	e.Long(s.zxid)
 	e.Long(s.attachments)
 	e.Long(s.members.Version)
-	e.Int(int32(len(s.members.Servers)))
-	for _, id := range slices.Sorted(maps.Keys(s.members.Servers)) {
-		member := s.members.Servers[id]
-		e.Int(id)
-		e.String(member.PeerAddress)
-		e.String(member.ClientAddress)
-		e.Long(int64(member.RaftID))
-		e.String(member.Spec)
-	}
+	EncodeMembers(e, s.members.Servers)
 	e.Int(int32(len(s.streams)))
 	for _, id := range slices.Sorted(maps.Keys(s.streams)) {
 		e.Int(id)
@@ -131,11 +123,7 @@ func Restore(bytes []byte) (*Tree, error) {
 		containers: map[string]struct{}{}, timed: map[string]struct{}{},
 	}
 	t.zxid, t.attachments = d.Long(), d.Long()
-	t.members = Membership{Version: d.Long(), Servers: map[int32]Member{}}
-	for range d.Count(24) {
-		id := d.Int()
-		t.members.Servers[id] = Member{PeerAddress: d.String(), ClientAddress: d.String(), RaftID: uint64(d.Long()), Spec: d.String()}
-	}
+	t.members = Membership{Version: d.Long(), Servers: DecodeMembers(d)}
 	for range d.Count(20) {
 		id := d.Int()
 		t.streams[id] = stream{incarnation: d.Long(), sequence: d.Long()}
