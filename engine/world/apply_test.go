@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"bytes"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -137,6 +138,82 @@ func TestCloneSharesNothing(t *testing.T) {
 		if after := marshal(t, clone); !bytes.Equal(after, before) {
 			t.Fatalf("record %d (%s) moved a clone:\n got  %s\n want %s", i+1, record.Kind, after, before)
 		}
+	}
+}
+
+// TestCloneIsDeep looks for a slice or map that a clone shares.
+func TestCloneIsDeep(t *testing.T) {
+	state := world.New()
+	for _, record := range crafted() {
+		state.Apply(record)
+		mine := pointers(reflect.ValueOf(state), map[uintptr]bool{})
+		for pointer := range pointers(reflect.ValueOf(state.Clone()), map[uintptr]bool{}) {
+			if mine[pointer] {
+				t.Fatalf("after %s the clone shares memory", record.Kind)
+			}
+		}
+	}
+}
+
+// pointers collects where the maps, slices and structs behind a value are.
+func pointers(value reflect.Value, found map[uintptr]bool) map[uintptr]bool {
+	switch value.Kind() {
+	case reflect.Pointer:
+		found[value.Pointer()] = true
+		pointers(value.Elem(), found)
+	case reflect.Map:
+		found[value.Pointer()] = true
+		for _, key := range value.MapKeys() {
+			pointers(value.MapIndex(key), found)
+		}
+	case reflect.Slice:
+		if value.Cap() > 0 {
+			found[value.Pointer()] = true
+		}
+		for i := range value.Len() {
+			pointers(value.Index(i), found)
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			pointers(value.Field(i), found)
+		}
+	}
+	return found
+}
+
+func TestOldRegistrationMayEndAfterTheNewOne(t *testing.T) {
+	state := world.New()
+	apply(state, "kafka-1", trace.KafkaBrokerRegistered{Broker: 1, Epoch: 11}, trace.KafkaBrokerRegistered{Broker: 1, Epoch: 21})
+	apply(state, "ensemble-1", trace.ZnodeDeleted{Path: "/brokers/ids/1", Zxid: 20})
+	if !state.Kafka.Brokers["1"].Registered {
+		t.Error("the end of the old registration ended the new one")
+	}
+	apply(state, "ensemble-1", trace.ZnodeDeleted{Path: "/brokers/ids/1", Zxid: 30})
+	if state.Kafka.Brokers["1"].Registered {
+		t.Error("still registered")
+	}
+}
+
+func TestClosedLedgerStaysAsItIs(t *testing.T) {
+	state := world.New()
+	apply(state, "pulsar-1", trace.LedgerOpened{Ledger: 4}, trace.LedgerClosed{Ledger: 4, LastEntry: 9},
+		trace.LastAddConfirmedAdvanced{Ledger: 4, LastAddConfirmed: 12}, trace.LedgerRecoveryStarted{Ledger: 4}, trace.LedgerOpened{Ledger: 4})
+	if ledger := state.Pulsar.Ledgers["4"]; ledger.State != "closed" || ledger.LastAddConfirmed != 9 {
+		t.Errorf("%+v", ledger)
+	}
+}
+
+func TestGroupLivesOnAtItsNewCoordinator(t *testing.T) {
+	state := world.New()
+	apply(state, "kafka-1", trace.KafkaGroupChanged{Group: "g", State: "Stable", Generation: 3})
+	apply(state, "kafka-2", trace.KafkaGroupChanged{Group: "g", State: "Empty", Generation: 3})
+	apply(state, "kafka-1", trace.KafkaGroupChanged{Group: "g", State: "Dead"})
+	if group := state.Kafka.Groups["g"]; group == nil || group.Coordinator != 2 {
+		t.Errorf("%+v", group)
+	}
+	apply(state, "kafka-2", trace.KafkaGroupChanged{Group: "g", State: "Dead"})
+	if len(state.Kafka.Groups) != 0 {
+		t.Error("the group is still there")
 	}
 }
 

@@ -322,3 +322,29 @@ func TestQuietClassroomIsRecordedToo(t *testing.T) {
 		}
 	})
 }
+
+// TestLastDrainIsTakenWhole: a record that is younger than the last drain must not wait for one that never comes.
+func TestLastDrainIsTakenWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		last := trace.Record{Node: "kafka-1", Seq: 1, At: time.Now().Add(time.Hour), Kind: "node.ready", Data: trace.NodeReady{}}
+		var recorder keeper
+		h, err := New(Config{Recorder: &recorder, Drain: func(records []trace.Record) []trace.Record {
+			defer func() { last.Node = "" }()
+			if last.Node == "" {
+				return records
+			}
+			return append(records, last)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := h.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if len(recorder.chunks) != 1 || recorder.chunks[0].LastN != 1 {
+			t.Errorf("recorded: %+v", recorder.chunks)
+		}
+	})
+}
