@@ -32,13 +32,19 @@ func (t *topic) dispatchAll() {
 
 // dispatch starts the next read, if there is something to read and somebody to send it to.
 func (s *sub) dispatch() {
-	if s.reading || s.busy || s.stopped || !s.open || s.cursor == nil || len(s.consumers) == 0 {
+	if s.reading || s.busy || s.stopped || !s.open || len(s.consumers) == 0 {
 		return
 	}
 	now := time.Now()
 	if now.Before(s.holdUntil) {
 		s.wakeAt(s.holdUntil)
 		return
+	}
+	if s.announce {
+		s.announceActive()
+	}
+	if s.cursor == nil {
+		return // a non-persistent topic: nothing to read
 	}
 	if next := s.state.Due(now); !next.IsZero() {
 		s.wakeAt(next)

@@ -34,7 +34,8 @@ type sub struct {
 	reading    bool
 	generation int // of reading: what an older one brings is dropped
 	failures   int
-	holdUntil  time.Time // a new active consumer lets the old one finish
+	holdUntil  time.Time // nothing is read before
+	announce   bool      // a new active consumer is to be told when holdUntil is over
 	timer      *time.Timer
 	timerAt    time.Time
 
@@ -159,7 +160,7 @@ func (s *sub) join(c *consumer, answer func(error)) {
 	})
 	// The client knows of its consumer only after SUCCESS: what concerns the consumer follows it.
 	answer(nil)
-	s.apply(effects, len(s.consumers) > 1)
+	s.apply(effects)
 	if early > 0 {
 		s.state.Flow(c.key, early)
 	}
@@ -206,26 +207,48 @@ func (s *sub) challenge(c *consumer, answer func(error)) {
 	})
 }
 
-// apply does what a change among the consumers asks for.
-func (s *sub) apply(effects subscription.Effects, wait bool) {
-	if effects.Rewind {
+// apply does what a change among the consumers asks for. A new active consumer of a Failover subscription waits, so that the one
+// before it can acknowledge what it has; then it is told, and reading starts again.
+func (s *sub) apply(effects subscription.Effects) {
+	switch {
+	case effects.Rewind && s.state.Type() == subscription.Failover:
+		s.generation++
+		s.reading = false
+		s.holdUntil = time.Now().Add(s.topic.broker.config.FailoverDelay)
+		s.announce = effects.HasActive
+	case effects.Rewind:
 		s.rewind()
-		if wait && s.state.Type() == subscription.Failover {
-			s.holdUntil = time.Now().Add(s.topic.broker.config.FailoverDelay)
+		s.traceActive()
+	case s.state.Type() == subscription.Failover && !s.announce:
+		for _, change := range effects.Active {
+			s.tellActive(s.consumers[change.Consumer], change.Active)
 		}
 	}
-	for _, change := range effects.Active {
-		c := s.consumers[change.Consumer]
-		if c == nil || s.state.Type() != subscription.Failover {
-			continue
-		}
-		c.conn.send(&pulsarpb.BaseCommand{
-			Type:                 pulsarpb.BaseCommand_ACTIVE_CONSUMER_CHANGE.Enum(),
-			ActiveConsumerChange: &pulsarpb.CommandActiveConsumerChange{ConsumerId: proto.Uint64(c.id), IsActive: proto.Bool(change.Active)},
-		})
+}
+
+// announceActive ends the wait of a new active consumer.
+func (s *sub) announceActive() {
+	s.announce = false
+	s.rewind()
+	for _, status := range s.state.Consumers() {
+		s.tellActive(s.consumers[status.ID], status.Active)
 	}
-	if effects.Rewind && effects.HasActive {
-		if c := s.consumers[effects.ActiveID]; c != nil {
+	s.traceActive()
+}
+
+func (s *sub) tellActive(c *consumer, active bool) {
+	if c == nil {
+		return
+	}
+	c.conn.send(&pulsarpb.BaseCommand{
+		Type:                 pulsarpb.BaseCommand_ACTIVE_CONSUMER_CHANGE.Enum(),
+		ActiveConsumerChange: &pulsarpb.CommandActiveConsumerChange{ConsumerId: proto.Uint64(c.id), IsActive: proto.Bool(active)},
+	})
+}
+
+func (s *sub) traceActive() {
+	for _, status := range s.state.Consumers() {
+		if c := s.consumers[status.ID]; c != nil && status.Active {
 			s.topic.broker.tracer.Emit(trace.PulsarActiveConsumerChanged{Topic: s.topic.name.String(), Subscription: s.name, Consumer: c.traceName()})
 		}
 	}
@@ -249,7 +272,7 @@ func (s *sub) leave(c *consumer) {
 	if s.stopped {
 		return
 	}
-	s.apply(effects, false)
+	s.apply(effects)
 	if len(s.consumers) == 0 && !s.durable && !s.busy {
 		s.discard()
 		return
