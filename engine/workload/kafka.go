@@ -59,6 +59,9 @@ func (k *kafkaClient) produce(hurry context.Context, program string, messages *s
 	client, err := kgo.NewClient(append(k.acks(),
 		kgo.SeedBrokers(k.brokers...), kgo.ClientID(program), kgo.DefaultProduceTopic(k.spec.Topic),
 		kgo.MaxBufferedRecords(kafkaBuffered), kgo.RecordDeliveryTimeout(kafkaGivesUp), kgo.ProducerLinger(0),
+		// Without a key each batch goes to another partition, as the Java client does it; the library's own default stays with one
+		// partition for 64 KiB, which at the default rate is half a minute.
+		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
 	)...)
 	if err != nil {
 		return fmt.Errorf("a producer: %w", err)

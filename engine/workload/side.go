@@ -174,7 +174,7 @@ func (s *side) answered(err error) {
 	switch {
 	case err == nil:
 		s.tally.Acknowledged++
-	case errors.Is(err, context.Canceled): // the side was stopped before the answer came
+	case s.running.Err() != nil: // the side was stopped before the answer came
 	default:
 		s.tally.Failed++
 		s.tally.LastError = "producing: " + err.Error()
