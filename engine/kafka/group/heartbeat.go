@@ -74,6 +74,9 @@ func (g *Group) leave(leaver Leaver, now time.Time) *kerr.Error {
 // NextDeadline is when [Group.Tick] has something to do; the zero time: never, unless something happens first.
 func (g *Group) NextDeadline() time.Time {
 	var next time.Time
+	if g.state == Dead {
+		return next
+	}
 	consider := func(deadline time.Time) {
 		if !deadline.IsZero() && (next.IsZero() || deadline.Before(next)) {
 			next = deadline
