@@ -91,6 +91,10 @@ export const en = {
   'replica.inSync': 'follower, in sync',
   'replica.outOfSync': 'follower, out of sync',
   'replica.offline': 'offline',
+  'replica.short.leader': 'leader',
+  'replica.short.inSync': 'in sync',
+  'replica.short.outOfSync': 'out of sync',
+  'replica.short.offline': 'offline',
 
   'group.title': 'Groups',
   'group.none': 'No consumer group yet.',
