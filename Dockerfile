@@ -2,9 +2,15 @@
 #
 #	docker compose up --build
 #
-# BINARY says where the binary comes from: "build" compiles everything in containers; "prebuilt" takes bin/twinlog as `make build` left
-# it, which needs no base image at all.
-ARG BINARY=build
+# With --target prebuilt it takes bin/twinlog as `make build` left it, and needs no base image at all.
+
+FROM scratch AS runtime
+WORKDIR /data
+ENTRYPOINT ["/twinlog"]
+CMD ["up", "--host", "0.0.0.0"]
+
+FROM runtime AS prebuilt
+COPY bin/twinlog /twinlog
 
 FROM node:20-alpine AS page
 WORKDIR /source/web
@@ -21,13 +27,5 @@ COPY . .
 COPY --from=page /source/web/dist/app web/dist/app
 RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /twinlog .
 
-FROM scratch AS prebuilt
-COPY bin/twinlog /twinlog
-
-FROM ${BINARY} AS binary
-
-FROM scratch
-COPY --from=binary /twinlog /twinlog
-WORKDIR /data
-ENTRYPOINT ["/twinlog"]
-CMD ["up", "--host", "0.0.0.0"]
+FROM runtime
+COPY --from=build /twinlog /twinlog
