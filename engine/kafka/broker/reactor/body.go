@@ -14,5 +14,10 @@ func readBody(body kmsg.Request, bytes []byte) (err error) {
 			err = fmt.Errorf("the decoder gave up: %v", cause)
 		}
 	}()
+	if body.Key() == int16(kmsg.Produce) {
+		if err := guardProduce(body.GetVersion(), bytes); err != nil {
+			return err
+		}
+	}
 	return body.ReadFrom(bytes)
 }

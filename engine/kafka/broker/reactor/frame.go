@@ -25,7 +25,7 @@ import (
 const MaxFrameSize = 100 << 20
 
 // maxControlFrameSize bounds every request that carries no records. Decoding blows counts up to structs, so they get less.
-const maxControlFrameSize = 8 << 20
+const maxControlFrameSize = 4 << 20
 
 var (
 	errFrameSize = errors.New("the frame's size is out of bounds")

@@ -142,20 +142,31 @@ func (p *Payload) Close() {
 	p.parts = nil
 }
 
-// writeTo writes everything; sections go from file to socket without passing through this process's memory where the system can.
+// Parts are the payload's pieces in order, ready to be written. They belong to the payload.
+func (p *Payload) Parts() []io.WriterTo {
+	parts := make([]io.WriterTo, len(p.parts))
+	for i, part := range p.parts {
+		parts[i] = part
+	}
+	return parts
+}
+
+// WriteTo implements io.WriterTo. Sections go from file to socket without passing through this process's memory where the system can.
+func (p part) WriteTo(w io.Writer) (int64, error) {
+	if p.section == nil {
+		n, err := w.Write(p.bytes)
+		return int64(n), err
+	}
+	n, err := p.section.WriteTo(w)
+	if err == nil && n != p.section.Size() {
+		err = fmt.Errorf("a section of %d bytes gave %d: %w", p.section.Size(), n, io.ErrUnexpectedEOF)
+	}
+	return n, err
+}
+
 func (p *Payload) writeTo(w io.Writer) error {
 	for _, part := range p.parts {
-		if part.section == nil {
-			if _, err := w.Write(part.bytes); err != nil {
-				return err
-			}
-			continue
-		}
-		n, err := part.section.WriteTo(w)
-		if err == nil && n != part.section.Size() {
-			err = fmt.Errorf("a section of %d bytes gave %d: %w", part.section.Size(), n, io.ErrUnexpectedEOF)
-		}
-		if err != nil {
+		if _, err := part.WriteTo(w); err != nil {
 			return err
 		}
 	}
