@@ -14,10 +14,10 @@ let wentLive = 0;
 const presence = vi.hoisted(() => ({ value: { goLive: () => {} } }));
 vi.mock('./presence', () => ({ presence: () => presence.value }));
 
-function show<P extends Record<string, unknown>>(component: Component<P>, props: NoInfer<P>): HTMLElement {
+function show<P extends object>(component: Component<P>, props: P): HTMLElement {
   const target = document.createElement('div');
   document.body.append(target);
-  mounted.push(mount(component, { target, props }));
+  mounted.push(mount(component as Component<object>, { target, props }));
   flushSync();
   return target;
 }
@@ -53,12 +53,12 @@ const card: KafkaBrokerCard = {
 
 describe('a node card', () => {
   it('is a group whose name tells the node, its state and its office', () => {
-    const group = show(NodeCard, { card, side: 'kafka', crown: 'controller', facts: ['leads 1 of 3'] }).querySelector('[role=group]')!;
+    const group = show(NodeCard, { card, side: 'kafka' as const, crown: 'controller', facts: ['leads 1 of 3'] }).querySelector('[role=group]')!;
     expect(group.getAttribute('aria-label')).toBe('kafka-2, running, controller, leads 1 of 3');
   });
 
   it('tells a dead node in words', () => {
-    const group = show(NodeCard, { card: { ...card, state: 'killed', up: false }, side: 'kafka' }).querySelector('[role=group]')!;
+    const group = show(NodeCard, { card: { ...card, state: 'killed', up: false }, side: 'kafka' as const }).querySelector('[role=group]')!;
     expect(group.getAttribute('aria-label')).toBe('kafka-2, killed');
     expect(group.textContent).toContain('killed');
   });
