@@ -72,8 +72,8 @@ type Hub struct {
 	recording   *recording
 }
 
-// causesKept is how many messages may be under way before the first of them loses its cause.
-const causesKept = 1 << 16
+// causesKept is how many flows of messages are remembered, to find the sending of a message that arrives.
+const causesKept = 1 << 12
 
 // sealAfter is how far a recorder may lag behind, in time: what a crash of this process loses of the recorded run.
 const sealAfter = 10 * time.Second

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -121,9 +122,11 @@ func TestCausesThatGoInACircleDoNotHang(t *testing.T) {
 	}
 }
 
-func TestForgottenSendingIsNoCause(t *testing.T) {
+func TestForgottenFlowIsNoCause(t *testing.T) {
 	causes := newCauses(2)
-	message := func(n int64) trace.Message { return trace.Message{Exchange: trace.Exchange{Correlation: n}} }
+	message := func(n int64) trace.Message {
+		return trace.Message{Name: "Fetch", Exchange: trace.Exchange{Connection: strconv.FormatInt(n, 10), Correlation: n}}
+	}
 	for n := range int64(3) {
 		record := trace.Record{Node: "a", Seq: uint64(n + 1), Data: trace.MessageSent{Message: message(n)}}
 		causes.resolve(&record)
@@ -135,7 +138,48 @@ func TestForgottenSendingIsNoCause(t *testing.T) {
 			t.Errorf("message %d: cause %v, want %v", n, record.Cause, want)
 		}
 	}
-	if len(causes.sent) != 0 {
-		t.Errorf("%d sendings left", len(causes.sent))
+	if len(causes.flows) != 2 {
+		t.Errorf("%d flows are remembered", len(causes.flows))
+	}
+}
+
+// TestFoldedSendingIsTheCauseOfAllItsMessages: records stand for the sendings up to the number that they carry.
+func TestFoldedSendingIsTheCauseOfAllItsMessages(t *testing.T) {
+	causes := newCauses(10)
+	message := func(name string, n int64) trace.Message {
+		return trace.Message{Name: name, Exchange: trace.Exchange{Connection: "a>b", Correlation: n}}
+	}
+	for i, last := range []int64{10, 14, 20} {
+		seq := uint64(i + 1)
+		record := trace.Record{Node: "a", Seq: seq, Data: trace.MessageSent{Message: message("AppendEntries", last)}}
+		causes.resolve(&record)
+	}
+	other := trace.Record{Node: "a", Seq: 9, Data: trace.MessageSent{Message: message("Vote", 12)}}
+	causes.resolve(&other)
+	for n, want := range map[int64]uint64{10: 1, 11: 2, 14: 2, 15: 3, 20: 3, 21: 0} {
+		record := trace.Record{Node: "b", Seq: 1, Data: trace.MessageReceived{Message: message("AppendEntries", n)}}
+		causes.resolve(&record)
+		if record.Cause.Seq != want {
+			t.Errorf("message %d: cause %d, want %d", n, record.Cause.Seq, want)
+		}
+	}
+	folded := message("AppendEntries", 21)
+	folded.Folded = 3
+	record := trace.Record{Node: "b", Seq: 1, Data: trace.MessageReceived{Message: folded}}
+	causes.resolve(&record)
+	if record.Cause.Seq != 3 {
+		t.Errorf("several messages, the last of which is not known to be sent: cause %d, want 3", record.Cause.Seq)
+	}
+	// Once more sendings were made than are remembered, a number below all of them is one that was forgotten.
+	for n := int64(100); n < 100+sendingsKept; n++ {
+		record := trace.Record{Node: "a", Seq: uint64(n), Data: trace.MessageSent{Message: message("AppendEntries", n)}}
+		causes.resolve(&record)
+	}
+	for n, want := range map[int64]uint64{50: 0, 100: 100, 115: 115} {
+		record := trace.Record{Node: "b", Seq: 1, Data: trace.MessageReceived{Message: message("AppendEntries", n)}}
+		causes.resolve(&record)
+		if record.Cause.Seq != want {
+			t.Errorf("message %d: cause %d, want %d", n, record.Cause.Seq, want)
+		}
 	}
 }
