@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"twinlog/engine/ensemble/server"
-	"twinlog/engine/kafka/broker"
+	kafka "twinlog/engine/kafka/broker"
+	"twinlog/engine/pulsar/admin"
 	"twinlog/engine/pulsar/bookie"
+	pulsar "twinlog/engine/pulsar/broker"
 )
 
 // maker makes a role's driver.
@@ -18,6 +20,7 @@ type maker func(config Config, pace timeouts, surroundings Surroundings) (driver
 var makers = map[string]maker{
 	RoleEnsemble: makeEnsemble,
 	RoleKafka:    makeKafka,
+	RolePulsar:   makePulsar,
 	RoleBookie:   makeBookie,
 }
 
@@ -52,9 +55,9 @@ func makeKafka(config Config, pace timeouts, surroundings Surroundings) (driver,
 	if err != nil {
 		return nil, err
 	}
-	settings := broker.Config{
+	settings := kafka.Config{
 		BrokerID:  int32(config.ID),
-		Listeners: []broker.ListenerConfig{outside},
+		Listeners: []kafka.ListenerConfig{outside},
 		ZooKeeper: config.ZooKeeper,
 		Properties: map[string]string{
 			"zookeeper.session.timeout.ms":         milliseconds(pace.kafkaSession),
@@ -79,22 +82,54 @@ func makeKafka(config Config, pace timeouts, surroundings Surroundings) (driver,
 		settings.Listeners = append(settings.Listeners, inside)
 		settings.InterBrokerListener = insideListener
 	}
-	return broker.New(settings)
+	return kafka.New(settings)
 }
 
-func kafkaListener(name string, address Address) (broker.ListenerConfig, error) {
+func kafkaListener(name string, address Address) (kafka.ListenerConfig, error) {
 	host, portName, err := net.SplitHostPort(address.Advertise())
 	if err != nil {
-		return broker.ListenerConfig{}, err
+		return kafka.ListenerConfig{}, err
 	}
 	port, err := strconv.Atoi(portName)
 	if err != nil {
-		return broker.ListenerConfig{}, fmt.Errorf("address %s: the port is no number", address.Advertise())
+		return kafka.ListenerConfig{}, fmt.Errorf("address %s: the port is no number", address.Advertise())
 	}
-	return broker.ListenerConfig{Name: name, Address: address.Listen, AdvertisedHost: host, AdvertisedPort: port}, nil
+	return kafka.ListenerConfig{Name: name, Address: address.Listen, AdvertisedHost: host, AdvertisedPort: port}, nil
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+func makePulsar(config Config, pace timeouts, surroundings Surroundings) (driver, error) {
+	endpoint := func(addresses map[string]Address) pulsar.Endpoint {
+		return pulsar.Endpoint{
+			ListenPulsar: addresses[PurposePulsar].Listen, AdvertisedPulsar: addresses[PurposePulsar].Advertise(),
+			ListenHTTP: addresses[PurposeHTTP].Listen, AdvertisedHTTP: addresses[PurposeHTTP].Advertise(),
+		}
+	}
+	settings := pulsar.Config{
+		BrokerID:  config.ID,
+		Endpoint:  endpoint(config.Addresses),
+		ZooKeeper: config.ZooKeeper,
+		Admin:     admin.Handler,
+		NodeOf:    config.NodeOf,
+
+		SessionTimeout:    pace.pulsarSession,
+		InactiveTopicsFor: pace.pulsarInactiveTopic,
+
+		Network: surroundings.Network,
+		Disk:    surroundings.Disk,
+		Tracer:  surroundings.Tracer,
+		Logger:  surroundings.Logger,
+	}
+	if bookies := config.Counts[RoleBookie]; bookies > 0 { // ledgers cannot be on more bookies than there are
+		settings.Ensemble, settings.WriteQuorum, settings.AckQuorum = min(3, bookies), min(2, bookies), min(2, bookies)
+	}
+	if len(config.Inside) > 0 {
+		inside := endpoint(config.Inside)
+		settings.Internal = &inside
+	}
+	return pulsar.New(settings)
+}
 
 func makeBookie(config Config, pace timeouts, surroundings Surroundings) (driver, error) {
 	address := config.Addresses[PurposeBookie]
