@@ -56,6 +56,11 @@ func (b *Broker) handleFetch(r *reactor.Request) {
 		return
 	}
 	op.session, op.targets = turn, turn.targets
+	for _, target := range op.targets {
+		if target.topic == "" { // a session may remember a topic from before this broker knew its name
+			target.topic, _ = b.topicName(target.topicID)
+		}
+	}
 	if op.replica >= 0 {
 		op.noteFollower(replicaEpoch)
 	}
