@@ -123,9 +123,10 @@ func AppendWriteResult(e *jute.Encoder, op Op, result tree.Result) {
 	}
 }
 
-// AppendMultiResult writes the body of the answer to a multi, whose header always says OK. ops are the types as they were asked.
+// AppendMultiResult writes the body of the answer to a multi, whose header always says OK. ops are the types of the answers, from
+// MultiAnswers.
 //
-//	done:   (type int, false, 0, result)…        create: path; setData: Stat; createContainer and createTTL, as type create2: path, Stat
+//	done:   (type int, false, 0, result)…        create: path; create2: path, Stat; setData: Stat
 //	failed: (-1, false, code int, code int)…
 //	end:    -1, true, -1
 func AppendMultiResult(e *jute.Encoder, ops []Op, outcome tree.Outcome) {
@@ -135,18 +136,8 @@ func AppendMultiResult(e *jute.Encoder, ops []Op, outcome tree.Outcome) {
 			e.Int(int32(result.Code))
 			continue
 		}
-		switch op := ops[i]; op {
-		case OpCreate, OpCreate2:
-			appendMultiHeader(e, OpCreate, false, 0)
-			e.String(result.Path)
-		case OpCreateContainer, OpCreateTTL:
-			appendMultiHeader(e, OpCreate2, false, 0)
-			e.String(result.Path)
-			AppendStat(e, result.Stat)
-		default:
-			appendMultiHeader(e, op, false, 0)
-			AppendWriteResult(e, op, result)
-		}
+		appendMultiHeader(e, ops[i], false, 0)
+		AppendWriteResult(e, ops[i], result)
 	}
 	appendMultiHeader(e, opEnd, true, -1)
 }
@@ -157,8 +148,9 @@ func appendMultiHeader(e *jute.Encoder, op Op, done bool, code int32) {
 	e.Int(code)
 }
 
-// MultiOps lists the types of a multi's operations.
-func MultiOps(body []byte) []Op {
+// MultiAnswers lists the types of the answers to a multi's operations. They are the operations' own, but for creates: a container or a
+// TTL node comes back as create2, any other as create, whichever of the two was asked for.
+func MultiAnswers(body []byte) []Op {
 	var ops []Op
 	d := jute.NewDecoder(body)
 	for {
@@ -167,8 +159,14 @@ func MultiOps(body []byte) []Op {
 		if d.Err() != nil || done {
 			return ops
 		}
-		if _, err := decodeOperation(op, d); err != nil {
+		operation, err := decodeOperation(op, d)
+		if err != nil {
 			return ops
+		}
+		if create, isCreate := operation.(*tree.CreateNode); isCreate {
+			if op = OpCreate; create.Mode == tree.Container || create.Mode == tree.TTL {
+				op = OpCreate2
+			}
 		}
 		ops = append(ops, op)
 	}

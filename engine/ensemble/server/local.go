@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/sha1"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"twinlog/engine/ensemble/jute"
@@ -65,6 +66,10 @@ func (o *owner) watch(c *client, kind tree.WatchKind, name, path string) {
 func (o *owner) exists(c *client, d *jute.Decoder, a answer) answer {
 	path, watch := d.String(), d.Bool()
 	if d.Err() != nil {
+		return a
+	}
+	if strings.ContainsRune(path, 0) {
+		a.code = tree.ErrBadArguments
 		return a
 	}
 	stat, code := o.tree.Exists(path)
@@ -148,15 +153,21 @@ func (o *owner) authenticate(c *client, d *jute.Decoder) answer {
 	case "digest":
 		user, _, _ := strings.Cut(string(secret), ":")
 		digest := user + ":" + Digest(string(secret))
-		// The slice may be on its way with an earlier command: it is replaced, not changed.
-		identities := append([]tree.ID(nil), c.caller...)
 		if o.config.SuperDigest != "" && digest == o.config.SuperDigest {
-			identities = append(identities, tree.ID{Scheme: "super"})
+			c.addIdentity(tree.ID{Scheme: "super"})
 		}
-		c.caller = append(identities, tree.ID{Scheme: "digest", ID: digest})
+		c.addIdentity(tree.ID{Scheme: "digest", ID: digest})
 		return answer{}
 	}
 	return failed
+}
+
+// addIdentity adds one that the client does not have yet. The old list may be on its way with an earlier command, so it is replaced,
+// not changed.
+func (c *client) addIdentity(id tree.ID) {
+	if !slices.Contains(c.caller, id) {
+		c.caller = append(slices.Clone(c.caller), id)
+	}
 }
 
 // Digest is ZooKeeper's of "user:password".

@@ -114,7 +114,7 @@ func (o *owner) answerWrite(r *request) answer {
 	a := answer{zxid: r.outcome.Zxid}
 	switch op := r.header.Op; op {
 	case protocol.OpMulti:
-		a.body = func(e *jute.Encoder) { protocol.AppendMultiResult(e, protocol.MultiOps(r.body), r.outcome) }
+		a.body = func(e *jute.Encoder) { protocol.AppendMultiResult(e, protocol.MultiAnswers(r.body), r.outcome) }
 	case protocol.OpCloseSession:
 		a.last = true
 	default:
@@ -161,7 +161,7 @@ func (o *owner) fire(outcome tree.Outcome, ended int64) {
 	traceChanges(o.tracer, outcome.Zxid, outcome.Changes, ended)
 	for _, change := range outcome.Changes {
 		for _, each := range o.watches.Fire(change) {
-			if c := o.clients[int64(each.Watcher)]; c != nil {
+			if c := o.clients[int64(each.Watcher)]; c != nil && tree.Permitted(each.ACL, c.caller, tree.Read) {
 				o.notify(c, each.Type, each.Path, outcome.Zxid)
 			}
 		}

@@ -32,8 +32,8 @@ var OpenACL = []ACL{{All, ID{"world", "anyone"}}}
 // readOnlyACL is that of the configuration znode: the super user alone may write it.
 var readOnlyACL = []ACL{{Read, ID{"world", "anyone"}}}
 
-// permitted holds when one of the caller's identities has one of the wanted permissions.
-func permitted(acl []ACL, caller []ID, wanted int32) bool {
+// Permitted holds when one of the caller's identities has one of the wanted permissions.
+func Permitted(acl []ACL, caller []ID, wanted int32) bool {
 	if len(acl) == 0 || slices.ContainsFunc(caller, func(id ID) bool { return id.Scheme == "super" }) {
 		return true
 	}

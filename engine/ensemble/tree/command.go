@@ -139,4 +139,6 @@ type Change struct {
 	Mode    Mode
 	Session int64 // owner of an ephemeral
 	Version int32
+	// ACL of the znode and of its parent: who may not read them is not told.
+	ACL, ParentACL []ACL
 }

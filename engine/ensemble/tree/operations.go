@@ -24,7 +24,7 @@ func (t *Tree) create(command *Command, operation *CreateNode) (Result, []Change
 	if !found {
 		return Result{Code: ErrNoNode}, nil
 	}
-	if !permitted(parent.acl, command.Caller, Create) {
+	if !Permitted(parent.acl, command.Caller, Create) {
 		return Result{Code: ErrNoAuth}, nil
 	}
 	if operation.Sequential {
@@ -54,7 +54,7 @@ func (t *Tree) create(command *Command, operation *CreateNode) (Result, []Change
 	parent.pzxid = t.zxid
 	t.insert(path, node)
 	return Result{Path: path, Stat: node.stat()},
-		[]Change{{Type: NodeCreated, Path: path, Data: node.data, Mode: node.mode, Session: node.owner}}
+		[]Change{{Type: NodeCreated, Path: path, Data: node.data, Mode: node.mode, Session: node.owner, ACL: acl, ParentACL: parent.acl}}
 }
 
 func (t *Tree) delete(command *Command, operation *DeleteNode) (Result, []Change) {
@@ -67,12 +67,12 @@ func (t *Tree) delete(command *Command, operation *DeleteNode) (Result, []Change
 	if !found {
 		return Result{Code: ErrNoNode}, nil
 	}
+	if !Permitted(parent.acl, command.Caller, Delete) {
+		return Result{Code: ErrNoAuth}, nil
+	}
 	node, found := t.nodes[path]
 	if !found {
 		return Result{Code: ErrNoNode}, nil
-	}
-	if !permitted(parent.acl, command.Caller, Delete) {
-		return Result{Code: ErrNoAuth}, nil
 	}
 	if operation.Version != -1 && operation.Version != node.version {
 		return Result{Code: ErrBadVersion}, nil
@@ -90,7 +90,7 @@ func (t *Tree) deleteNode(path string, node *znode) Change {
 	t.change(parent)
 	parent.pzxid = t.zxid
 	t.remove(path)
-	return Change{Type: NodeDeleted, Path: path, Mode: node.mode, Session: node.owner}
+	return Change{Type: NodeDeleted, Path: path, Mode: node.mode, Session: node.owner, ACL: node.acl, ParentACL: parent.acl}
 }
 
 func (t *Tree) setData(command *Command, operation *SetData) (Result, []Change) {
@@ -108,7 +108,7 @@ func (t *Tree) setData(command *Command, operation *SetData) (Result, []Change) 
 	node.mzxid = t.zxid
 	node.mtime = command.TimeMS
 	return Result{Path: operation.Path, Stat: node.stat()},
-		[]Change{{Type: NodeDataChanged, Path: operation.Path, Data: node.data, Mode: node.mode, Session: node.owner, Version: node.version}}
+		[]Change{{Type: NodeDataChanged, Path: operation.Path, Data: node.data, Mode: node.mode, Session: node.owner, Version: node.version, ACL: node.acl}}
 }
 
 func (t *Tree) setACL(command *Command, operation *SetACL) (Result, []Change) {

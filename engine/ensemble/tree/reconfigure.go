@@ -80,7 +80,7 @@ func (t *Tree) MayReconfigure(command *Command) Error {
 	if code := t.checkSession(command); code != OK {
 		return code
 	}
-	if !permitted(t.nodes[ConfigPath].acl, command.Caller, Write) {
+	if !Permitted(t.nodes[ConfigPath].acl, command.Caller, Write) {
 		return ErrNoAuth
 	}
 	return OK
@@ -92,6 +92,9 @@ func (t *Tree) Membership() Membership { return t.members }
 // Found sets the members that found an ensemble, before its first transaction.
 func (t *Tree) Found(servers map[int32]Member) {
 	t.members = Membership{Servers: servers}
+	if len(servers) == 1 {
+		return // a server alone shows no members
+	}
 	node := t.nodes[ConfigPath]
 	node.data = []byte(t.members.Text())
 	t.bytes += int64(len(node.data))
@@ -116,7 +119,7 @@ func (t *Tree) writeConfig(timeMS int64) Outcome {
 	node.mtime = timeMS
 	return Outcome{
 		Result:  Result{Path: ConfigPath, Stat: node.stat()},
-		Changes: []Change{{Type: NodeDataChanged, Path: ConfigPath, Data: node.data, Version: node.version}},
+		Changes: []Change{{Type: NodeDataChanged, Path: ConfigPath, Data: node.data, Version: node.version, ACL: node.acl}},
 	}
 }
 

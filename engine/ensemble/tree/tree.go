@@ -40,7 +40,8 @@ func New() *Tree {
 	// ZooKeeper puts these three in place without counting them as creations, so the root of a new tree shows cversion -1.
 	t.insert(SystemPath, &znode{acl: OpenACL, data: []byte{}})
 	t.insert(QuotaPath, &znode{acl: OpenACL, data: []byte{}})
-	t.insert(ConfigPath, &znode{acl: readOnlyACL, data: []byte{}})
+	// Its ACL is set once, from version -1 on.
+	t.insert(ConfigPath, &znode{acl: readOnlyACL, data: []byte{}, aversion: -1})
 	return t
 }
 
@@ -92,7 +93,7 @@ func (t *Tree) ACL(path string, caller []ID) ([]ACL, Stat, Error) {
 	if code != OK {
 		return nil, Stat{}, code
 	}
-	if !permitted(n.acl, caller, Admin) {
+	if !Permitted(n.acl, caller, Admin) {
 		return hideDigests(n.acl), n.stat(), OK
 	}
 	return n.acl, n.stat(), OK
@@ -120,7 +121,7 @@ func (t *Tree) readable(path string, caller []ID, wanted int32) (*znode, Error) 
 	if !found {
 		return nil, ErrNoNode
 	}
-	if !permitted(n.acl, caller, wanted) {
+	if !Permitted(n.acl, caller, wanted) {
 		return nil, ErrNoAuth
 	}
 	return n, OK

@@ -42,6 +42,8 @@ type Notification struct {
 	Watcher Watcher
 	Type    EventType
 	Path    string
+	// ACL of the znode: who may not read it is not told, though its watch is used up.
+	ACL []ACL
 }
 
 type watchers map[Watcher]struct{}
@@ -153,21 +155,21 @@ func (w *Watches) Fire(change Change) []Notification {
 		event = EventNodeDataChanged
 	}
 	told := watchers{}
-	tell := func(to watchers, event EventType, path string, told watchers) {
+	tell := func(to watchers, event EventType, path string, acl []ACL, told watchers) {
 		for _, watcher := range sortedWatchers(to) {
 			if _, already := told[watcher]; !already {
 				told[watcher] = struct{}{}
-				fired = append(fired, Notification{watcher, event, path})
+				fired = append(fired, Notification{watcher, event, path, acl})
 			}
 		}
 	}
-	tell(w.takeAll(DataWatch, change.Path), event, change.Path, told)
+	tell(w.takeAll(DataWatch, change.Path), event, change.Path, change.ACL, told)
 	if change.Type == NodeDeleted {
-		tell(w.takeAll(ChildWatch, change.Path), event, change.Path, told)
+		tell(w.takeAll(ChildWatch, change.Path), event, change.Path, change.ACL, told)
 	}
-	tell(w.byPath[PersistentWatch][change.Path], event, change.Path, told)
+	tell(w.byPath[PersistentWatch][change.Path], event, change.Path, change.ACL, told)
 	for ancestor := change.Path; len(w.byPath[RecursiveWatch]) > 0; ancestor, _ = split(ancestor) {
-		tell(w.byPath[RecursiveWatch][ancestor], event, change.Path, told)
+		tell(w.byPath[RecursiveWatch][ancestor], event, change.Path, change.ACL, told)
 		if ancestor == rootPath {
 			break
 		}
@@ -175,8 +177,8 @@ func (w *Watches) Fire(change Change) []Notification {
 	if change.Type != NodeDataChanged && change.Path != rootPath {
 		parent, _ := split(change.Path)
 		told := watchers{}
-		tell(w.takeAll(ChildWatch, parent), EventNodeChildrenChanged, parent, told)
-		tell(w.byPath[PersistentWatch][parent], EventNodeChildrenChanged, parent, told)
+		tell(w.takeAll(ChildWatch, parent), EventNodeChildrenChanged, parent, change.ParentACL, told)
+		tell(w.byPath[PersistentWatch][parent], EventNodeChildrenChanged, parent, change.ParentACL, told)
 	}
 	return fired
 }
