@@ -34,7 +34,9 @@ type Broker struct {
 
 	zookeeper *zk.Conn
 	session   sync.WaitGroup // ends after the session
-	storage   storage
+
+	disconnected chan struct{} // capacity 1: ZooKeeper is not reached at the moment
+	storage      storage
 
 	context context.Context // ends when the broker stops serving
 	tasks   sync.WaitGroup  // goroutines of requests, connections and topics
@@ -56,7 +58,7 @@ func New(config Config) (*Broker, error) {
 	b := &Broker{
 		config: config, logger: config.Logger, tracer: config.Tracer,
 		ready:       make(chan struct{}),
-		nudgeReport: make(chan struct{}, 1),
+		nudgeReport: make(chan struct{}, 1), disconnected: make(chan struct{}, 1),
 	}
 	b.topics = newTopicTable()
 	b.ownership = newOwnership()
@@ -149,8 +151,7 @@ func (b *Broker) serve(ctx context.Context, listeners *listeners, events <-chan 
 	case result = <-storageFailed:
 	}
 	leaveCluster()
-	cluster.Wait()
-	b.shutDown(listeners)
+	b.shutDown(listeners, &cluster)
 	stop()
 	b.tasks.Wait()
 	return result
@@ -158,9 +159,15 @@ func (b *Broker) serve(ctx context.Context, listeners *listeners, events <-chan 
 
 // shutDown hands everything over: no new connections, topics closed (so that the next owner has nothing to recover), bundles given
 // up, registration withdrawn. Each step is bounded; with a severed network each fails at once.
-func (b *Broker) shutDown(listeners *listeners) {
+func (b *Broker) shutDown(listeners *listeners, cluster *sync.WaitGroup) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.config.OperationTimeout)
 	defer cancel()
+	done := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() { b.endSessionWhenCut(done) })
+	defer watch.Wait()
+	defer close(done)
+	cluster.Wait()
 	listeners.close()
 	b.ownership.stopAcquiring()
 	for _, owned := range b.ownership.list() {

@@ -7,12 +7,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
 	"twinlog/engine/disk"
 	"twinlog/engine/ensemble/server"
 	"twinlog/engine/fabric"
+	"twinlog/engine/pulsar/bookie"
 	"twinlog/engine/trace"
 )
 
@@ -37,6 +39,28 @@ func newClassroom(t *testing.T, brokers int) *classroom {
 	t.Helper()
 	c := &classroom{t: t, fabric: fabric.NewTCP(), storage: newMemoryStorage(), brokers: map[int]*runningBroker{}}
 	c.startZooKeeper()
+	for id := 1; id <= brokers; id++ {
+		c.start(id, nil)
+	}
+	return c
+}
+
+// newRealClassroom has bookies, so that brokers fence and recover each other's ledgers.
+func newRealClassroom(t *testing.T, brokers, bookies int) *classroom {
+	t.Helper()
+	c := &classroom{t: t, fabric: fabric.NewTCP(), brokers: map[int]*runningBroker{}}
+	c.startZooKeeper()
+	for id := 1; id <= bookies; id++ {
+		address := freeAddress(t)
+		b, err := bookie.New(bookie.Config{
+			Address: address, Listen: address, ZooKeeper: []string{c.zookeeper}, SessionTimeout: 2 * time.Second,
+			Network: c.fabric.Of(fmt.Sprintf("bookie-%d", id)), Disk: disk.NewMemory(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.run(b.Run, b.Ready())
+	}
 	for id := 1; id <= brokers; id++ {
 		c.start(id, nil)
 	}
@@ -89,7 +113,9 @@ func (c *classroom) start(id int, adjust func(*Config)) *runningBroker {
 		Endpoint:       Endpoint{ListenPulsar: "127.0.0.1:0", ListenHTTP: "127.0.0.1:0"},
 		Admin:          func(*Broker) http.Handler { return http.NotFoundHandler() },
 		SessionTimeout: 2 * time.Second, FailoverDelay: 100 * time.Millisecond,
-		storage: c.storage.opener(),
+	}
+	if c.storage != nil {
+		config.storage = c.storage.opener()
 	}
 	if testing.Verbose() && os.Getenv("BROKER_LOG") != "" {
 		config.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("broker", id)
@@ -109,6 +135,36 @@ func (c *classroom) start(id int, adjust func(*Config)) *runningBroker {
 	waitReady(c.t, b.Ready(), r.ended)
 	c.brokers[id] = r
 	return r
+}
+
+// kill crashes a broker: its network is gone before it hears of it.
+func (c *classroom) kill(id int) {
+	r := c.brokers[id]
+	delete(c.brokers, id)
+	r.view.Sever()
+	r.cancel()
+	select {
+	case <-r.ended:
+	case <-time.After(20 * time.Second):
+		stacks := make([]byte, 1<<20)
+		c.t.Fatalf("broker %d does not end after its crash:\n%s", id, stacks[:runtime.Stack(stacks, true)])
+	}
+}
+
+// owner finds the broker that serves a topic.
+func (c *classroom) owner(topic string) int {
+	c.t.Helper()
+	name, err := ParseTopicName(topic)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for id, r := range c.brokers {
+		if r.topics.loadedTopic(name) != nil {
+			return id
+		}
+	}
+	c.t.Fatalf("no broker serves %s", topic)
+	return 0
 }
 
 // stop ends a broker in order.

@@ -31,7 +31,7 @@ func (b *Broker) connectZooKeeper(ctx context.Context) (<-chan zk.Event, error) 
 				continue
 			}
 			b.zookeeper = connection
-			b.session.Go(func() { forwardSession(raw, events) })
+			b.session.Go(func() { forwardSession(raw, events, b.disconnected) })
 			return events, nil
 		case <-ctx.Done():
 			connection.Close()
@@ -41,9 +41,15 @@ func (b *Broker) connectZooKeeper(ctx context.Context) (<-chan zk.Event, error) 
 }
 
 // forwardSession passes on the events that matter, and ends with the connection.
-func forwardSession(raw <-chan zk.Event, events chan<- zk.Event) {
+func forwardSession(raw <-chan zk.Event, events chan<- zk.Event, disconnected chan<- struct{}) {
 	defer close(events)
 	for event := range raw {
+		if event.Type == zk.EventSession && event.State == zk.StateDisconnected {
+			select {
+			case disconnected <- struct{}{}:
+			default:
+			}
+		}
 		if event.Type != zk.EventSession || (event.State != zk.StateExpired && event.State != zk.StateHasSession) {
 			continue
 		}
@@ -52,6 +58,19 @@ func forwardSession(raw <-chan zk.Event, events chan<- zk.Event) {
 		default: // so many changes wait to be acted upon that this one changes nothing
 		}
 	}
+}
+
+// endSessionWhenCut closes the ZooKeeper client as soon as it has no connection, until done. The client lets calls wait for a new
+// connection; a broker that shuts down does not: what it cannot hand over, its successors take when the session expires.
+func (b *Broker) endSessionWhenCut(done <-chan struct{}) {
+	for b.zookeeper.State() == zk.StateHasSession {
+		select {
+		case <-done:
+			return
+		case <-b.disconnected:
+		}
+	}
+	b.zookeeper.Close()
 }
 
 // watchSession acts when the session expired: the bundles are somebody else's by now, so this broker drops their topics, and begins

@@ -1,0 +1,153 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+)
+
+// load produces numbered messages to a topic until it is told to stop, and remembers which were acknowledged.
+type load struct {
+	mu           sync.Mutex
+	acknowledged map[string]bool
+	failed       []error
+	stop         chan struct{}
+	done         chan struct{}
+}
+
+func (c *classroom) produce(client pulsar.Client, topic string) *load {
+	c.t.Helper()
+	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: topic, SendTimeout: 60 * time.Second, BatchingMaxPublishDelay: time.Millisecond})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	l := &load{acknowledged: map[string]bool{}, stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		defer producer.Close()
+		for i := 0; ; i++ {
+			select {
+			case <-l.stop:
+				if err := producer.FlushWithCtx(context.Background()); err != nil {
+					l.note("", err)
+				}
+				return
+			default:
+			}
+			payload := fmt.Sprintf("%s-%d", topic, i)
+			producer.SendAsync(context.Background(), &pulsar.ProducerMessage{Payload: []byte(payload)},
+				func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) { l.note(payload, err) })
+		}
+	}()
+	return l
+}
+
+func (l *load) note(payload string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.failed = append(l.failed, err)
+		return
+	}
+	l.acknowledged[payload] = true
+}
+
+func (l *load) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acknowledged)
+}
+
+// waitFor waits until so many more messages are acknowledged.
+func (l *load) waitFor(t *testing.T, more int) {
+	t.Helper()
+	target := l.count() + more
+	deadline := time.Now().Add(60 * time.Second)
+	for l.count() < target {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d messages are acknowledged, waiting for %d", l.count(), target)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// The owner of a topic crashes while messages come in: another broker fences and recovers its ledger; the producer goes on; every
+// acknowledged message is read back.
+func TestOwnerCrashesUnderLoad(t *testing.T) {
+	c := newRealClassroom(t, 2, 4)
+	const topic = "persistent://public/default/crash"
+	client := c.client(c.brokers[1].urls.pulsar + "," + strings.TrimPrefix(c.brokers[2].urls.pulsar, "pulsar://"))
+	consumer, err := client.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "audit", SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	l := c.produce(client, topic)
+	l.waitFor(t, 500)
+	c.kill(c.owner(topic))
+	l.waitFor(t, 500)
+	close(l.stop)
+	<-l.done
+	for _, err := range l.failed {
+		t.Errorf("a message failed: %v", err)
+	}
+	c.expectAll(consumer, l)
+}
+
+// expectAll reads until every acknowledged message came.
+func (c *classroom) expectAll(consumer pulsar.Consumer, l *load) {
+	c.t.Helper()
+	missing := map[string]bool{}
+	for payload := range l.acknowledged {
+		missing[payload] = true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	for len(missing) > 0 {
+		message, err := consumer.Receive(ctx)
+		if err != nil {
+			c.t.Fatalf("%d of %d acknowledged messages are lost: %v", len(missing), len(l.acknowledged), err)
+		}
+		delete(missing, string(message.Payload()))
+		if err := consumer.Ack(message); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// A bundle is unloaded while messages come in: clients are told, find the new owner, and miss nothing.
+func TestUnloadUnderLoad(t *testing.T) {
+	c := newRealClassroom(t, 2, 4)
+	const topic = "persistent://public/default/unload"
+	client := c.client(c.brokers[1].urls.pulsar)
+	consumer, err := client.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "audit", Type: pulsar.Shared})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	l := c.produce(client, topic)
+	name, _ := ParseTopicName(topic)
+	for range 3 {
+		l.waitFor(t, 300)
+		owner := c.brokers[c.owner(topic)]
+		in, err := owner.BundleOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := owner.UnloadBundle(deadline(t), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.waitFor(t, 300)
+	close(l.stop)
+	<-l.done
+	for _, err := range l.failed {
+		t.Errorf("a message failed: %v", err)
+	}
+	c.expectAll(consumer, l)
+}
