@@ -14,6 +14,7 @@ import (
 	"twinlog/engine/kafka/broker/configs"
 	"twinlog/engine/kafka/broker/reactor"
 	"twinlog/engine/kafka/controllerdriver"
+	"twinlog/engine/kafka/groupcoordinator"
 	"twinlog/engine/kafka/metadata"
 )
 
@@ -42,6 +43,7 @@ type Broker struct {
 	producerIDs          *producerIDs
 	sessions             *fetchSessions
 	driver               *controllerdriver.Driver
+	groups               *groupcoordinator.Coordinator
 	table                *reactor.Table
 	listeners            []reactor.Listener
 	endpoints            []metadata.Endpoint
@@ -146,6 +148,7 @@ func (b *Broker) serve(ctx context.Context) error {
 	part(func(ctx context.Context) error { b.replicas.maintain(ctx); return nil })
 	part(func(ctx context.Context) error { b.coordination.watchConfigs(ctx); return nil })
 	part(b.coordination.run)
+	part(b.groups.Run)
 	part(func(ctx context.Context) error {
 		select { // a controller has to be a registered broker
 		case <-b.coordination.registered:
@@ -200,8 +203,12 @@ func (b *Broker) assemble() (server *reactor.Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.groups, err = b.newGroups(); err != nil {
+		return nil, err
+	}
 	b.table = &reactor.Table{}
 	b.table.Add(b.apis()...)
+	b.table.Add(b.groups.APIs()...)
 	b.table.Add(b.driver.APIs()...)
 	return reactor.NewServer(reactor.Config{
 		Table: b.table, Tracer: b.config.Tracer, Logger: b.logger, TopicNames: b.topicName,
@@ -271,15 +278,16 @@ func (b *Broker) partitionChanged(p *partition, c change) {
 
 // metadataUpdated is called after every UpdateMetadata.
 func (b *Broker) metadataUpdated() {
-	snapshot := b.metadata.Load()
-	if _, listed := snapshot.Broker(b.config.BrokerID); listed && b.brokerEpoch.Load() >= 0 {
-		b.readyOnce.Do(func() { close(b.ready) })
-	}
+	b.readyWhenListed()
 	b.driver.MetadataUpdated()
 }
 
-// leadershipChanged is called after the controller gave or took roles.
-func (b *Broker) leadershipChanged() {}
+// readyWhenListed: the broker can do its work once it knows its own epoch and the controller has told of it, whichever comes last.
+func (b *Broker) readyWhenListed() {
+	if _, listed := b.metadata.Load().Broker(b.config.BrokerID); listed && b.brokerEpoch.Load() >= 0 {
+		b.readyOnce.Do(func() { close(b.ready) })
+	}
+}
 
 // topicConfigured is called when a topic's configuration was read again.
 func (b *Broker) topicConfigured(topic string, config map[string]string) {

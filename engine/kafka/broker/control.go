@@ -100,7 +100,6 @@ func (c *control) leaderAndISR(request *kmsg.LeaderAndISRRequest) *kmsg.LeaderAn
 		}
 		response.Topics = append(response.Topics, answer)
 	}
-	c.broker.leadershipChanged()
 	return response
 }
 
@@ -132,8 +131,16 @@ func (c *control) updateMetadata(request *kmsg.UpdateMetadataRequest) *kmsg.Upda
 		response.ErrorCode = err.Code
 		return response
 	}
-	c.broker.metadata.Store(c.broker.metadata.Load().Apply(request))
+	before := c.broker.metadata.Load()
+	after := before.Apply(request)
+	c.broker.metadata.Store(after)
 	c.broker.metadataUpdated()
+	for _, topic := range request.TopicStates {
+		_, was := before.Topic(topic.Topic)
+		if _, is := after.Topic(topic.Topic); was && !is {
+			c.broker.groups.TopicsDeleted(topic.Topic)
+		}
+	}
 	return response
 }
 
@@ -152,6 +159,5 @@ func (c *control) stopReplica(request *kmsg.StopReplicaRequest) *kmsg.StopReplic
 			response.Partitions = append(response.Partitions, result)
 		}
 	}
-	c.broker.leadershipChanged()
 	return response
 }

@@ -179,6 +179,8 @@ func (c *coordination) isRegistered(epoch int64) {
 		c.broker.logger.Info("registered", "path", metadata.BrokerIDPath(c.broker.config.BrokerID), "epoch", epoch)
 	}
 	c.once.Do(func() { close(c.registered) })
+	// The controller may have told of this broker before this broker knew its own epoch.
+	c.broker.readyWhenListed()
 }
 
 // registrationCheck is how often the registration is looked at without an event.

@@ -158,6 +158,7 @@ func (r *replicas) become(name trace.KafkaPartition, topicID metadata.TopicID, a
 	if kafka == nil && !known {
 		r.nameTopic(topicID, name.Topic)
 		r.broker.fetchers.assign(p, a.Leader, a.LeaderEpoch)
+		r.broker.coordinate(name.Topic, name.Partition, a.Leader, a.LeaderEpoch)
 	}
 	return kafka
 }
@@ -192,6 +193,7 @@ func (r *replicas) stop(name trace.KafkaPartition, leaderEpoch int32, remove boo
 	}
 	r.broker.fetchers.forget(p)
 	p.call(func() { p.becomeStopped(leaderEpoch) })
+	r.broker.coordinate(name.Topic, name.Partition, -1, max(leaderEpoch, current))
 	if !remove {
 		return nil
 	}
