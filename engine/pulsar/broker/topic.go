@@ -298,7 +298,8 @@ func (t *topic) added(m *publish, position managedledger.Position, err error) {
 		}
 		t.stored(m, position)
 	case errors.Is(err, managedledger.ErrTerminated):
-		p.conn.sendError(p, m.sequence, pulsarpb.ServerError_TopicTerminatedError, errTopicIsTerminated)
+		// Every client understands the answer to the PRODUCER that follows; not every one gives up over a SEND_ERROR.
+		t.disconnectProducers()
 	case t.producers[p.name] == p:
 		t.refused(err)
 	}

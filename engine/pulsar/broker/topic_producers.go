@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -63,7 +64,7 @@ func (t *topic) mayProduce() error {
 	switch {
 	case t.closing:
 		return errTopicClosing
-	case t.log != nil && t.log.Err() == managedledger.ErrTerminated:
+	case t.log != nil && errors.Is(t.log.Err(), managedledger.ErrTerminated):
 		return errTopicIsTerminated
 	case t.quotaExceeded != nil && t.quotaExceeded.Policy == policyProducerHold:
 		return errQuotaHold
