@@ -145,7 +145,9 @@ func (c composed) kafka(t *testing.T, name string) {
 		t.Fatalf("creating %s: %v", topic, err)
 	}
 	for _, text := range composeTexts() {
-		client.Produce(ctx, kgo.StringRecord(text), func(_ *kgo.Record, err error) {
+		record := kgo.StringRecord(text)
+		record.Topic = topic
+		client.Produce(ctx, record, func(_ *kgo.Record, err error) {
 			if err != nil {
 				t.Errorf("producing to %s: %v", topic, err)
 			}
