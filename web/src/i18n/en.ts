@@ -174,6 +174,7 @@ export const en = {
   'time.forwardRecord': 'One record forward',
   'time.speed': 'Speed',
   'time.scrub': 'Instant shown',
+  'time.gone': 'That moment is no longer at hand: the page keeps a bounded part of the run.',
   'time.resynchronised': { one: 'caught up once', other: 'caught up {count} times' },
   'time.dropped': { one: '1 record is missing', other: '{count} records are missing' },
   'time.mark': '{time}: {sentence}',
@@ -187,7 +188,7 @@ export const en = {
   'moment.client': 'clients',
 
   'story.title': 'What happened',
-  'story.empty': 'Nothing notable yet.',
+  'story.empty': 'Nothing notable has happened since this page was opened.',
   'story.goTo': 'Move the clock to this moment',
   'story.nodeReady': '{node} is ready.',
   'story.nodeStopped': '{node} was shut down in order.',

@@ -174,6 +174,7 @@ export const zh: Catalogue = {
   'time.forwardRecord': '前进一条记录',
   'time.speed': '速度',
   'time.scrub': '显示的时刻',
+  'time.gone': '那一刻已经不在了：页面只保留运行的一部分。',
   'time.resynchronised': { other: '重新同步 {count} 次' },
   'time.dropped': { other: '缺 {count} 条记录' },
   'time.mark': '{time}：{sentence}',
@@ -187,7 +188,7 @@ export const zh: Catalogue = {
   'moment.client': '客户端',
 
   'story.title': '发生了什么',
-  'story.empty': '还没有重要事件。',
+  'story.empty': '打开本页以来还没有重要事件。',
   'story.goTo': '把时钟移到这一刻',
   'story.nodeReady': '{node} 已就绪。',
   'story.nodeStopped': '{node} 已有序关闭。',

@@ -33,6 +33,27 @@ describe('joining what was sent with what was received', () => {
     expect(flights.length).toBe(3);
   });
 
+  const numbered = (correlation: number, folded?: number) => message({ exchange: { connection: 'a>b', correlation, response: false }, folded });
+
+  it('knows by a later receipt on the same stream that what was sent before has arrived, when both ends fold differently', () => {
+    const flights = new Flights();
+    flights.take(record('message.sent', 1000, numbered(3), 1));
+    flights.take(record('message.sent', 1010, numbered(8, 5), 2));
+    flights.take(record('message.sent', 1030, numbered(9), 3));
+    flights.take(record('message.received', 1020, numbered(6, 6), 4));
+    expect(flights.between(0, 2000).map(({ received }) => received)).toEqual([1020, undefined, undefined]);
+    flights.take(record('message.received', 1040, numbered(9, 3), 5));
+    expect(flights.between(0, 2000).map(({ received }) => received)).toEqual([1020, 1040, 1040]);
+  });
+
+  it('does not draw what was folded at the receiver a second time', () => {
+    const flights = new Flights();
+    flights.take(record('message.received', 1000, numbered(6, 6), 1));
+    expect(flights.length).toBe(0);
+    flights.take(record('message.received', 1000, { ...numbered(6, 6), from: 'client' }, 2));
+    expect(flights.length).toBe(1);
+  });
+
   it('forgets what lies before a record', () => {
     const flights = new Flights();
     for (let n = 1; n <= 5; n++) flights.take(record('message.sent', 1000 + n, message({ exchange: { connection: 'a>b', correlation: n, response: false } }), n));

@@ -16,43 +16,63 @@ export interface Flight {
 /** How long a sending waits for its receipt before it is given up for lost. */
 export const LOST_AFTER_MS = 4000;
 
+/** Sendings of one stream that may wait for their receipt; the oldest go first. */
+const WAITING_LIMIT = 500;
+
 /**
  * All flights of the records that the store holds, oldest first. Records may be taken away from the front (see forget); what is in
  * the list is bounded by what the store holds.
+ *
+ * A connection delivers in order, so a receipt also tells that what was sent before it on the same stream has arrived. That matters
+ * under load: both ends fold many messages into one record, each in its own way, and no longer name the same ones.
  */
 export class Flights {
   private list: Flight[] = [];
-  private waiting = new Map<string, Flight>();
+  /** By stream: the sendings that nobody has received yet, in order. */
+  private waiting = new Map<string, Flight[]>();
 
   get length(): number {
     return this.list.length;
   }
 
   take(record: TypedRecord): void {
-    if (record.kind !== 'message.sent' && record.kind !== 'message.received') return;
-    const message = record.data;
-    const key = exchangeKey(message);
-    if (record.kind === 'message.received') {
-      const flight = this.waiting.get(key);
-      if (flight) {
-        flight.received = record.time;
-        this.waiting.delete(key);
-        return;
-      }
-      this.list.push({ n: record.n, message, time: record.time, sent: undefined, received: record.time });
-      return;
-    }
-    const flight: Flight = { n: record.n, message, time: record.time, sent: record.time, received: undefined };
+    if (record.kind === 'message.sent') this.sent(record.n, record.time, record.data);
+    else if (record.kind === 'message.received') this.received(record.n, record.time, record.data);
+  }
+
+  private sent(n: number, time: number, message: Message): void {
+    const flight: Flight = { n, message, time, sent: time, received: undefined };
     this.list.push(flight);
-    if (recordsReceipt(message)) this.waiting.set(key, flight);
-    if (this.waiting.size > 20_000) this.dropOldWaiting(record.time);
+    if (!recordsReceipt(message)) return;
+    const key = streamOf(message);
+    const queue = this.waiting.get(key);
+    if (!queue) this.waiting.set(key, [flight]);
+    else if (queue.push(flight) > WAITING_LIMIT) queue.shift();
+  }
+
+  private received(n: number, time: number, message: Message): void {
+    const key = streamOf(message);
+    const queue = this.waiting.get(key) ?? [];
+    const left = queue.filter((flight) => {
+      if (flight.message.exchange.correlation > message.exchange.correlation) return true;
+      flight.received = Math.max(time, flight.time);
+      return false;
+    });
+    if (left.length === 0) this.waiting.delete(key);
+    else this.waiting.set(key, left);
+    const known = left.length < queue.length || (recordsSending(message) && (message.folded ?? 1) > 1);
+    if (!known) this.list.push({ n, message, time, sent: undefined, received: time });
   }
 
   /** Forgets flights whose first record is before n. */
   forget(n: number): void {
     const keep = this.list.findIndex((flight) => flight.n >= n);
     this.list = keep < 0 ? [] : this.list.slice(keep);
-    for (const [key, flight] of this.waiting) if (flight.n < n) this.waiting.delete(key);
+    for (const [key, queue] of this.waiting) {
+      const left = queue.filter((flight) => flight.n >= n);
+      if (left.length === 0) this.waiting.delete(key);
+      else this.waiting.set(key, left);
+    }
   }
 
   clear(): void {
@@ -79,11 +99,6 @@ export class Flights {
     }
     return low;
   }
-
-  private dropOldWaiting(now: number): void {
-    for (const [key, flight] of this.waiting) if (now - flight.time > LOST_AFTER_MS) this.waiting.delete(key);
-    if (this.waiting.size > 20_000) this.waiting.clear();
-  }
 }
 
 export function isClient(node: string): boolean {
@@ -98,7 +113,11 @@ export function recordsReceipt(message: Message): boolean {
   return !isClient(message.to) && !(message.protocol === 'zookeeper' && !message.to.startsWith('ensemble-'));
 }
 
-function exchangeKey(message: Message): string {
-  const { connection, correlation, response } = message.exchange;
-  return `${connection}#${correlation}#${response}#${message.name}`;
+function recordsSending(message: Message): boolean {
+  return !isClient(message.from) && !(message.protocol === 'zookeeper' && !message.from.startsWith('ensemble-'));
+}
+
+/** Messages of one kind and direction on one connection. */
+function streamOf({ exchange, name }: Message): string {
+  return `${exchange.connection}#${exchange.response}#${name}`;
 }

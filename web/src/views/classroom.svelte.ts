@@ -69,6 +69,7 @@ export class Classroom {
   private lastStatus = -Infinity;
   private lastStep = -Infinity;
   private shownN = -1;
+  private canvasEmpty = false;
   private storyChanged = false;
 
   constructor(url: string) {
@@ -100,6 +101,7 @@ export class Classroom {
   attach(canvas: HTMLCanvasElement, stage: HTMLElement): () => void {
     this.context = canvas.getContext('2d') ?? undefined;
     this.palette = readPalette(stage);
+    this.canvasEmpty = false;
     const detach = this.anchors.watch(stage, canvas);
     return () => {
       detach();
@@ -222,6 +224,8 @@ export class Classroom {
     const minFlight = FLIGHT_MS * speed;
     const flights = this.store.flights.between(time - LOST_AFTER_MS, time + minFlight);
     const scene = packetsAt(flights, time, { minFlight, limit: PACKET_LIMIT, hidden: this.hiddenFlows });
+    if (scene.packets.length === 0 && this.canvasEmpty) return scene; // calm: nothing moves, nothing is drawn
+    this.canvasEmpty = scene.packets.length === 0;
     this.anchors.measure(now);
     drawPackets(context, scene.packets, this.anchors, palette, { still, ratio: this.anchors.ratio });
     return scene;
