@@ -162,13 +162,15 @@ func (t *Tree) restoreNode(d *jute.Decoder) error {
 	if d.Err() != nil {
 		return d.Err()
 	}
+	if !validPath(path) || n.mode > TTL || t.nodes[path] != nil {
+		return fmt.Errorf("the znode %q cannot be where it is", path)
+	}
 	if path == rootPath {
 		t.nodes[path] = n
 		return nil
 	}
-	parent, _ := split(path)
-	if !validPath(path) || n.mode > TTL || t.nodes[parent] == nil || t.nodes[path] != nil {
-		return fmt.Errorf("the znode %q cannot be where it is", path)
+	if parent, _ := split(path); t.nodes[parent] == nil {
+		return fmt.Errorf("the znode %q has no parent", path)
 	}
 	t.insert(path, n)
 	return nil
