@@ -121,7 +121,7 @@ func (s *State) Dispatch(entries []Entry, now time.Time) (deliveries []Delivery,
 	if s.config.Type.singleActive() {
 		return s.dispatchActive(entries)
 	}
-	round := round{state: s, stuck: map[uint16]bool{}}
+	round := round{state: s}
 	for i, entry := range entries {
 		if _, held := s.pending[entry.Position]; held {
 			continue
@@ -134,7 +134,6 @@ func (s *State) Dispatch(entries []Entry, now time.Time) (deliveries []Delivery,
 		m := round.take(entry)
 		if m == nil {
 			s.replay.add(entry.Position, entry.Slot)
-			round.stuck[entry.Slot] = true
 			continue
 		}
 		s.hand(m, entry)
@@ -179,8 +178,7 @@ func (s *State) observe(messages int) {
 // round is one call of Dispatch.
 type round struct {
 	state *State
-	stuck map[uint16]bool // slots of which an earlier entry could not go
-	given int             // messages that the member whose turn it is got in a row
+	given int // messages that the member whose turn it is got in a row
 }
 
 func (r *round) take(entry Entry) *member {
@@ -198,14 +196,9 @@ func (r *round) takeKey(entry Entry) *member {
 	if m == nil || r.state.available(m) == 0 {
 		return nil
 	}
-	if m.OutOfOrder {
-		return m
-	}
-	if r.stuck[entry.Slot] {
-		return nil
-	}
-	// An entry of the slot that waits and is before this one goes first; this one may itself be the first of those that wait.
-	if _, waits := r.state.replay.slots[entry.Position]; !waits && r.state.replay.counts[entry.Slot] > 0 {
+	// An entry of the slot that waits goes before one that was just read. Among those that wait the order is kept by itself: they are
+	// read in order, and what stops the first of a slot stops the others of the round too.
+	if _, waits := r.state.replay.slots[entry.Position]; !waits && r.state.replay.counts[entry.Slot] > 0 && !m.OutOfOrder {
 		return nil
 	}
 	return m

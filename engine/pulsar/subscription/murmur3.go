@@ -10,10 +10,10 @@ const HashSpace = 1 << 16
 
 // KeyHash is the slot of a message key: MurmurHash3 (x86, 32 bits, seed 0) without its sign bit, modulo the hash space.
 func KeyHash(key []byte) uint16 {
-	return uint16(murmur3(key) & 0x7fffffff % HashSpace)
+	return uint16(murmur(key) & 0x7fffffff % HashSpace)
 }
 
-func murmur3(data []byte) uint32 {
+func murmur(data []byte) uint32 {
 	const c1, c2 = 0xcc9e2d51, 0x1b873593
 	length := uint32(len(data))
 	var hash uint32
