@@ -15,10 +15,12 @@ import (
 )
 
 const (
-	responseQueue = 8 << 20 // bytes of answers that a client may leave unread before its requests are left unread too
-	readQueue     = 1024    // reads of one connection that wait
-	longPolls     = 256     // long polls of one connection
-	writeChunk    = 256 << 10
+	responseQueue  = 8 << 20 // bytes of answers that a client may leave unread before its requests are left unread too
+	readQueue      = 1024    // reads of one connection that wait
+	longPolls      = 256     // long polls of one connection
+	writeChunk     = 256 << 10
+	firstBuffer    = 8 << 10 // an idle connection costs little
+	readBufferSize = 32 << 10
 )
 
 // connection serves one client. Three goroutines: one reads requests, one does the reads that they ask for (adds go to the journal),
@@ -59,7 +61,7 @@ func (b *Bookie) serveConnection(ctx context.Context, conn net.Conn) {
 }
 
 func (c *connection) readRequests(ctx context.Context) error {
-	reader := bufio.NewReaderSize(c.conn, 64<<10)
+	reader := bufio.NewReaderSize(c.conn, readBufferSize)
 	for first := true; ; first = false {
 		packet, err := wire.ReadPacket(reader)
 		if err != nil {
@@ -93,7 +95,7 @@ func (c *connection) respond(response *wire.Response) {
 
 func (c *connection) writeResponses(ctx context.Context) error {
 	var spare []*wire.Response
-	buffer := make([]byte, 0, writeChunk)
+	buffer := make([]byte, 0, firstBuffer)
 	for {
 		select {
 		case <-ctx.Done():
@@ -117,7 +119,7 @@ func (c *connection) writeResponses(ctx context.Context) error {
 			c.responses.release(int64(len(response.Body)) + 64)
 		}
 		if cap(buffer) > 4*writeChunk {
-			buffer = make([]byte, 0, writeChunk)
+			buffer = make([]byte, 0, firstBuffer)
 		}
 		clear(responses)
 		spare = responses

@@ -25,7 +25,8 @@ const (
 	sweepInterval  = 250 * time.Millisecond
 	channelBytes   = 128 << 20 // bytes that wait to be sent to one bookie
 	writeChunk     = 256 << 10
-	readBufferSize = 64 << 10
+	firstBuffer    = 8 << 10 // an idle connection costs little
+	readBufferSize = 32 << 10
 )
 
 // call is a request under way. Done is called once, on a goroutine of the channel; it must not wait.
@@ -245,7 +246,7 @@ type peer struct {
 
 func (p *peer) writeRequests(ctx context.Context) error {
 	var spare []*call
-	buffer := make([]byte, 0, writeChunk)
+	buffer := make([]byte, 0, firstBuffer)
 	for {
 		calls := p.channel.takeQueue(spare)
 		for i, pending := range calls {
@@ -263,7 +264,7 @@ func (p *peer) writeRequests(ctx context.Context) error {
 			}
 		}
 		if cap(buffer) > 4*writeChunk {
-			buffer = make([]byte, 0, writeChunk)
+			buffer = make([]byte, 0, firstBuffer)
 		}
 		clear(calls)
 		spare = calls

@@ -10,6 +10,7 @@ import (
 	"twinlog/engine/pulsar/bookkeeper/metadata"
 	"twinlog/engine/pulsar/bookkeeper/wire"
 	"twinlog/engine/pulsar/ledger"
+	"twinlog/engine/trace"
 )
 
 // ErrNoEntry: every bookie that should have the entry says that it does not.
@@ -51,6 +52,7 @@ func (c *Client) OpenLedger(ctx context.Context, id int64, options OpenOptions) 
 	if !slices.Equal(found.Password, options.Password) {
 		return nil, fmt.Errorf("ledger %d: %w", id, ledger.ErrUnauthorized)
 	}
+	c.tracer.Emit(metadataRead(id, found.Metadata))
 	if options.Recover && found.State != ledger.Closed {
 		if found, err = c.recover(ctx, id, found); err != nil {
 			return nil, err
@@ -61,6 +63,21 @@ func (c *Client) OpenLedger(ctx context.Context, id int64, options OpenOptions) 
 		return nil, err
 	}
 	return &Reader{client: c, id: id, metadata: found.Metadata, sealer: sealer}, nil
+}
+
+func metadataRead(id int64, m ledger.Metadata) trace.LedgerMetadataRead {
+	event := trace.LedgerMetadataRead{Ledger: id, State: "open", WriteQuorum: m.WriteQuorum, AckQuorum: m.AckQuorum, LastEntry: m.LastEntry,
+		Length: m.Length, ManagedLedger: string(m.Custom["pulsar/managed-ledger"]), Cursor: string(m.Custom["pulsar/cursor"])}
+	switch m.State {
+	case ledger.InRecovery:
+		event.State = "recovering"
+	case ledger.Closed:
+		event.State = "closed"
+	}
+	for _, segment := range m.Segments {
+		event.Ensembles = append(event.Ensembles, trace.LedgerEnsemble{FirstEntry: segment.FirstEntry, Bookies: slices.Clone(segment.Bookies)})
+	}
+	return event
 }
 
 // ID is the ledger's id.
