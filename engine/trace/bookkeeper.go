@@ -17,6 +17,26 @@ type LedgerOpened struct {
 	Cursor        string   `json:"cursor,omitempty"`
 }
 
+// LedgerMetadataRead: a reader opened a ledger and found its metadata so. For readers of the trace that have not seen the ledger come
+// about; whoever has learns nothing new.
+type LedgerMetadataRead struct {
+	Ledger        int64            `json:"ledger"`
+	State         string           `json:"state"` // open, recovering, closed
+	WriteQuorum   int              `json:"writeQuorum"`
+	AckQuorum     int              `json:"ackQuorum"`
+	Ensembles     []LedgerEnsemble `json:"ensembles"`
+	LastEntry     int64            `json:"lastEntry"` // of a closed ledger; -1 when it is empty or not closed
+	Length        int64            `json:"length"`    // of a closed ledger, bytes
+	ManagedLedger string           `json:"managedLedger"`
+	Cursor        string           `json:"cursor,omitempty"`
+}
+
+// LedgerEnsemble is the bookies that take a ledger's entries from FirstEntry on.
+type LedgerEnsemble struct {
+	FirstEntry int64    `json:"firstEntry"`
+	Bookies    []string `json:"bookies"` // host:port, in striping order
+}
+
 // LedgerEnsembleChanged: from FirstEntry on, the ledger is on another ensemble.
 type LedgerEnsembleChanged struct {
 	Ledger     int64    `json:"ledger"`
@@ -65,6 +85,7 @@ type LastAddConfirmedAdvanced struct {
 
 func (BookieRegistered) Kind() string         { return "bookkeeper.bookieRegistered" }
 func (LedgerOpened) Kind() string             { return "bookkeeper.ledgerOpened" }
+func (LedgerMetadataRead) Kind() string       { return "bookkeeper.metadataRead" }
 func (LedgerEnsembleChanged) Kind() string    { return "bookkeeper.ensembleChanged" }
 func (LedgerFenced) Kind() string             { return "bookkeeper.ledgerFenced" }
 func (LedgerRecoveryStarted) Kind() string    { return "bookkeeper.recoveryStarted" }

@@ -73,7 +73,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[PulsarProducerAttached], add[PulsarProducerDetached], add[PulsarConsumerAttached], add[PulsarConsumerDetached],
 		add[PulsarActiveConsumerChanged], add[PulsarPublished], add[PulsarDispatched], add[PulsarCursorMoved],
 		add[PulsarSubscriptionDeleted],
-		add[BookieRegistered], add[LedgerOpened], add[LedgerEnsembleChanged], add[LedgerFenced], add[LedgerRecoveryStarted],
+		add[BookieRegistered], add[LedgerOpened], add[LedgerMetadataRead], add[LedgerEnsembleChanged], add[LedgerFenced], add[LedgerRecoveryStarted],
 		add[LedgerClosed], add[LedgerDeleted], add[EntryStored], add[LastAddConfirmedAdvanced],
 	} {
 		addOne(all)

@@ -31,12 +31,14 @@ type KafkaControllerResigned struct {
 	Reason string `json:"reason"`
 }
 
-// KafkaTopicCreated: the controller took a new topic on. Replicas[p] is the assignment of partition p, preferred leader first.
+// KafkaTopicCreated: the controller took a topic on: a new one, or at its election one that is there. Replicas[p] is the assignment of partition p, preferred leader first.
 type KafkaTopicCreated struct {
 	Topic    string            `json:"topic"`
 	TopicID  string            `json:"topicID"`
 	Replicas [][]int32         `json:"replicas"`
 	Config   map[string]string `json:"config,omitempty"`
+	// Found: the topic was there when the controller was elected.
+	Found bool `json:"found,omitempty"`
 }
 
 // KafkaTopicDeleted: the controller removed a topic's last trace.
@@ -44,7 +46,7 @@ type KafkaTopicDeleted struct {
 	Topic string `json:"topic"`
 }
 
-// KafkaPartitionStateChanged: the controller wrote a partition's state znode.
+// KafkaPartitionStateChanged: the controller wrote a partition's state znode, or found it so at its election.
 type KafkaPartitionStateChanged struct {
 	KafkaPartition
 	Leader          int32   `json:"leader"` // -1: none
@@ -53,7 +55,7 @@ type KafkaPartitionStateChanged struct {
 	Replicas        []int32 `json:"replicas"`
 	PartitionEpoch  int32   `json:"partitionEpoch"`
 	ControllerEpoch int32   `json:"controllerEpoch"`
-	Reason          string  `json:"reason"` // created, election-clean, election-unclean, election-preferred, controlled-shutdown, replica-offline, isr-changed, reassigned
+	Reason          string  `json:"reason"` // created, election-clean, election-unclean, election-preferred, controlled-shutdown, replica-offline, isr-changed, reassigned, taken-over
 }
 
 // KafkaReplicaRoleChanged: a broker took on a role for its replica.

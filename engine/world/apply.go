@@ -31,7 +31,7 @@ func (s *State) Apply(record trace.Record) {
 	case trace.PulsarConsumerAttached, trace.PulsarConsumerDetached, trace.PulsarActiveConsumerChanged, trace.PulsarDispatched,
 		trace.PulsarCursorMoved, trace.PulsarSubscriptionDeleted:
 		s.applySubscription(event)
-	case trace.BookieRegistered, trace.LedgerOpened, trace.LedgerEnsembleChanged, trace.LedgerFenced, trace.LedgerRecoveryStarted,
+	case trace.BookieRegistered, trace.LedgerOpened, trace.LedgerMetadataRead, trace.LedgerEnsembleChanged, trace.LedgerFenced, trace.LedgerRecoveryStarted,
 		trace.LedgerClosed, trace.LedgerDeleted, trace.EntryStored, trace.LastAddConfirmedAdvanced:
 		s.applyBookKeeper(record.Node, event)
 	}

@@ -24,6 +24,8 @@ func (s *State) applyBookKeeper(node string, event trace.Event) {
 		s.Pulsar.Bookies[event.Bookie] = &Bookie{Node: node, Registered: true}
 	case trace.LedgerOpened:
 		s.ledgerOpened(node, event)
+	case trace.LedgerMetadataRead:
+		s.ledgerMetadataRead(event)
 	case trace.LedgerDeleted:
 		s.ledgerDeleted(event.Ledger)
 	case trace.LedgerEnsembleChanged:
@@ -73,6 +75,22 @@ func (s *State) ledgerOpened(node string, event trace.LedgerOpened) {
 	if topic := s.topicOf(event.ManagedLedger); topic != nil && event.Cursor == "" && !slices.Contains(topic.Ledgers, event.Ledger) {
 		topic.Ledgers = append(topic.Ledgers, event.Ledger)
 	}
+}
+
+// ledgerMetadataRead takes on a ledger that came about before this state began to watch. Its writer is gone or not known.
+func (s *State) ledgerMetadataRead(event trace.LedgerMetadataRead) {
+	if s.ledger(event.Ledger) != nil {
+		return
+	}
+	ledger := &Ledger{
+		State: event.State, WriteQuorum: event.WriteQuorum, AckQuorum: event.AckQuorum, Ensembles: []LedgerEnsemble{},
+		LastAddConfirmed: event.LastEntry, LastEntry: event.LastEntry, Length: event.Length, ManagedLedger: event.ManagedLedger,
+		Cursor: event.Cursor, FencedBy: []string{}, Stored: map[string]*Stored{},
+	}
+	for _, ensemble := range event.Ensembles {
+		ledger.Ensembles = append(ledger.Ensembles, LedgerEnsemble{FirstEntry: ensemble.FirstEntry, Bookies: present(ensemble.Bookies)})
+	}
+	s.Pulsar.Ledgers[strconv.FormatInt(event.Ledger, 10)] = ledger
 }
 
 func (s *State) ledgerDeleted(id int64) {

@@ -188,6 +188,10 @@ func (r *run) deaths() {
 		trace.LedgerOpened{Ledger: 3, Ensemble: []string{"127.0.0.1:3182", "127.0.0.1:3181"}, WriteQuorum: 2, AckQuorum: 2, ManagedLedger: "public/default/persistent/orders"},
 		trace.PulsarTopicLoaded{Topic: topic, Namespace: namespace, Bundle: "0x00000000_0x80000000", Hash: 77, Ledgers: []int64{1, 3}},
 		trace.PulsarCursorMoved{Topic: topic, Subscription: "sub", Ledger: 1, Entry: 0, Backlog: 1})
+	r.at("pulsar-2", trace.LedgerMetadataRead{Ledger: 9, State: "closed", WriteQuorum: 2, AckQuorum: 2, LastEntry: 5, Length: 600,
+		Ensembles:     []trace.LedgerEnsemble{{FirstEntry: 0, Bookies: []string{"127.0.0.1:3181", "127.0.0.1:3182"}}, {FirstEntry: 3, Bookies: []string{"127.0.0.1:3182", "127.0.0.1:3183"}}},
+		ManagedLedger: "public/default/persistent/older"},
+		trace.LedgerMetadataRead{Ledger: 1, State: "open", WriteQuorum: 1, AckQuorum: 1, LastEntry: -1}) // known: says nothing new
 	r.at("kafka-2", trace.KafkaGroupChanged{Group: "g", State: "Dead", Generation: 2})
 	r.at("ensemble-1", trace.RecordsDropped{Count: 12}, trace.NodeStopped{Reason: "failed", Detail: "disk full"})
 	r.at("ensemble-3", trace.EnsembleRoleChanged{Term: 2, Role: "leader", Leader: "ensemble-3"}, trace.EnsembleCommitAdvanced{Term: 2, Index: 90, Zxid: 1 << 33, Folded: 3})

@@ -23,7 +23,7 @@ func (s *State) Start(snapshot Snapshot) Plan {
 		s.brokers[broker.ID] = broker
 	}
 	for _, topic := range snapshot.Topics {
-		s.addTopic(topic)
+		s.reportTopic(&plan, s.addTopic(topic), topic.Config, true)
 	}
 	// Known before the machines start, so that nothing that is on its way out is brought back.
 	s.queueDeletions(&plan, snapshot.Deletions)
@@ -41,6 +41,21 @@ func (s *State) tellBrokersAboutEachOther(plan *Plan, brokers []int32) {
 	b := s.newBatch(plan)
 	b.updateMetadata(brokers)
 	b.flush()
+}
+
+// reportTopic records a topic that the controller takes on. What it finds at its election is recorded too, for readers of the trace that
+// have not seen it come about.
+func (s *State) reportTopic(plan *Plan, taken *topic, config map[string]string, found bool) {
+	event := trace.KafkaTopicCreated{Topic: taken.name, TopicID: taken.id.String(), Config: config, Found: found}
+	for _, p := range taken.sorted() {
+		event.Replicas = append(event.Replicas, slices.Clone(p.assignment.Replicas))
+	}
+	plan.Events = append(plan.Events, event)
+	for _, p := range taken.sorted() {
+		if p.leadership != nil {
+			plan.Events = append(plan.Events, p.stateEvent(reasonTakenOver))
+		}
+	}
 }
 
 // addTopic takes a topic into the copy; its partitions have no state in the machines yet.
@@ -116,11 +131,7 @@ func (s *State) NewTopics(snapshots []TopicSnapshot) Plan {
 		}
 		topic := s.addTopic(snapshot)
 		created = append(created, topic.sorted()...)
-		event := trace.KafkaTopicCreated{Topic: topic.name, TopicID: topic.id.String(), Config: snapshot.Config}
-		for _, p := range topic.sorted() {
-			event.Replicas = append(event.Replicas, slices.Clone(p.assignment.Replicas))
-		}
-		plan.Events = append(plan.Events, event)
+		s.reportTopic(&plan, topic, snapshot.Config, false)
 	}
 	s.takeOn(&plan, created)
 	return plan

@@ -50,6 +50,7 @@ const (
 	reasonReplicaOffline     = "replica-offline"
 	reasonISRChanged         = "isr-changed"
 	reasonReassigned         = "reassigned"
+	reasonTakenOver          = "taken-over" // a new controller found it so
 )
 
 // write replaces the leadership of a partition in the copy and plans the write of its state znode. The epochs are the caller's, except for
@@ -65,11 +66,17 @@ func (s *State) write(plan *Plan, p *partition, next Leadership, reason string) 
 		plan.Writes = append(plan.Writes, SetLeadership{Partition: p.name, Leadership: next, ExpectedVersion: p.leadership.PartitionEpoch})
 	}
 	p.leadership = &next
-	plan.Events = append(plan.Events, trace.KafkaPartitionStateChanged{
+	plan.Events = append(plan.Events, p.stateEvent(reason))
+}
+
+// stateEvent is the partition's leadership as the trace tells it. There must be one.
+func (p *partition) stateEvent(reason string) trace.KafkaPartitionStateChanged {
+	now := p.leadership
+	return trace.KafkaPartitionStateChanged{
 		KafkaPartition: trace.KafkaPartition{Topic: p.name.Topic, Partition: p.name.Index},
-		Leader:         next.Leader, LeaderEpoch: next.LeaderEpoch, ISR: slices.Clone(next.ISR), Replicas: slices.Clone(p.assignment.Replicas),
-		PartitionEpoch: next.PartitionEpoch, ControllerEpoch: next.ControllerEpoch, Reason: reason,
-	})
+		Leader:         now.Leader, LeaderEpoch: now.LeaderEpoch, ISR: slices.Clone(now.ISR), Replicas: slices.Clone(p.assignment.Replicas),
+		PartitionEpoch: now.PartitionEpoch, ControllerEpoch: now.ControllerEpoch, Reason: reason,
+	}
 }
 
 func (s *State) createParents(plan *Plan, p *partition) {

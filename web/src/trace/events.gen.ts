@@ -19,6 +19,32 @@ export interface LedgerOpened {
   cursor?: string;
 }
 
+/**
+ * LedgerMetadataRead: a reader opened a ledger and found its metadata so. For readers of the trace that have not seen the ledger come
+ * about; whoever has learns nothing new.
+ */
+export interface LedgerMetadataRead {
+  ledger: number;
+  /** open, recovering, closed */
+  state: string;
+  writeQuorum: number;
+  ackQuorum: number;
+  ensembles: LedgerEnsemble[] | null;
+  /** of a closed ledger; -1 when it is empty or not closed */
+  lastEntry: number;
+  /** of a closed ledger, bytes */
+  length: number;
+  managedLedger: string;
+  cursor?: string;
+}
+
+/** LedgerEnsemble is the bookies that take a ledger's entries from FirstEntry on. */
+export interface LedgerEnsemble {
+  firstEntry: number;
+  /** host:port, in striping order */
+  bookies: string[] | null;
+}
+
 /** LedgerEnsembleChanged: from FirstEntry on, the ledger is on another ensemble. */
 export interface LedgerEnsembleChanged {
   ledger: number;
@@ -197,12 +223,14 @@ export interface KafkaControllerResigned {
   reason: string;
 }
 
-/** KafkaTopicCreated: the controller took a new topic on. Replicas[p] is the assignment of partition p, preferred leader first. */
+/** KafkaTopicCreated: the controller took a topic on: a new one, or at its election one that is there. Replicas[p] is the assignment of partition p, preferred leader first. */
 export interface KafkaTopicCreated {
   topic: string;
   topicID: string;
   replicas: number[][] | null;
   config?: Record<string, string>;
+  /** Found: the topic was there when the controller was elected. */
+  found?: boolean;
 }
 
 /** KafkaTopicDeleted: the controller removed a topic's last trace. */
@@ -210,7 +238,7 @@ export interface KafkaTopicDeleted {
   topic: string;
 }
 
-/** KafkaPartitionStateChanged: the controller wrote a partition's state znode. */
+/** KafkaPartitionStateChanged: the controller wrote a partition's state znode, or found it so at its election. */
 export interface KafkaPartitionStateChanged extends KafkaPartition {
   /** -1: none */
   leader: number;
@@ -219,7 +247,7 @@ export interface KafkaPartitionStateChanged extends KafkaPartition {
   replicas: number[] | null;
   partitionEpoch: number;
   controllerEpoch: number;
-  /** created, election-clean, election-unclean, election-preferred, controlled-shutdown, replica-offline, isr-changed, reassigned */
+  /** created, election-clean, election-unclean, election-preferred, controlled-shutdown, replica-offline, isr-changed, reassigned, taken-over */
   reason: string;
 }
 
@@ -1163,6 +1191,7 @@ export interface EventByKind {
   "bookkeeper.ledgerDeleted": LedgerDeleted;
   "bookkeeper.ledgerFenced": LedgerFenced;
   "bookkeeper.ledgerOpened": LedgerOpened;
+  "bookkeeper.metadataRead": LedgerMetadataRead;
   "bookkeeper.recoveryStarted": LedgerRecoveryStarted;
   "ensemble.commitAdvanced": EnsembleCommitAdvanced;
   "ensemble.roleChanged": EnsembleRoleChanged;
@@ -1256,6 +1285,7 @@ export const kinds: readonly Kind[] = [
   "bookkeeper.ledgerDeleted",
   "bookkeeper.ledgerFenced",
   "bookkeeper.ledgerOpened",
+  "bookkeeper.metadataRead",
   "bookkeeper.recoveryStarted",
   "ensemble.commitAdvanced",
   "ensemble.roleChanged",

@@ -12,6 +12,7 @@ export function applyBookKeeper(state: State, record: TypedRecord): void {
     return;
   }
   if (record.kind === 'bookkeeper.ledgerOpened') return ledgerOpened(state, node, record.data);
+  if (record.kind === 'bookkeeper.metadataRead') return ledgerMetadataRead(state, record.data);
   const { ledger: id } = record.data as { ledger: number };
   const ledger = own(pulsar.ledgers, id);
   if (!ledger) return;
@@ -68,6 +69,27 @@ function ledgerOpened(state: State, node: string, event: EventData['bookkeeper.l
   });
   const topic = topicOf(state, event.managedLedger);
   if (topic && !event.cursor && !topic.ledgers.includes(event.ledger)) topic.ledgers = [...topic.ledgers, event.ledger];
+}
+
+/** A ledger that came about before this state began to watch. Its writer is gone or not known. */
+function ledgerMetadataRead(state: State, event: EventData['bookkeeper.metadataRead']): void {
+  const { ledgers } = state.pulsar;
+  if (own(ledgers, event.ledger)) return;
+  put(ledgers, event.ledger, {
+    state: event.state,
+    writeQuorum: event.writeQuorum,
+    ackQuorum: event.ackQuorum,
+    ensembles: (event.ensembles ?? []).map(({ firstEntry, bookies }) => ({ firstEntry, bookies: [...(bookies ?? [])] })),
+    writer: '',
+    lastAddConfirmed: event.lastEntry,
+    lastEntry: event.lastEntry,
+    length: event.length,
+    recovered: false,
+    managedLedger: event.managedLedger,
+    cursor: event.cursor ?? '',
+    fencedBy: [],
+    stored: {},
+  });
 }
 
 function ledgerDeleted(state: State, id: number, ledger: Ledger): void {
