@@ -23,6 +23,8 @@ const (
 	// kafkaCommitEvery is more often than the library's 5 s, so that the committed offset is seen to move.
 	kafkaCommitEvery = time.Second
 	kafkaBuffered    = 1000 // records in a producer
+	// kafkaSession is less than the library's 45 s, so that a member that died with its process is soon gone from the group.
+	kafkaSession = 10 * time.Second
 )
 
 func (k *kafkaClient) prepare(ctx context.Context) error {
@@ -85,7 +87,7 @@ func (k *kafkaClient) produce(hurry context.Context, program string, messages *s
 func (k *kafkaClient) consume(ctx context.Context, program string, to *side) error {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(k.brokers...), kgo.ClientID(program), kgo.ConsumerGroup(k.spec.Group), kgo.ConsumeTopics(k.spec.Topic),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(kafkaCommitEvery),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(kafkaCommitEvery), kgo.SessionTimeout(kafkaSession),
 	)
 	if err != nil {
 		return fmt.Errorf("a consumer: %w", err)
