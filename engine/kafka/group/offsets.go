@@ -88,9 +88,10 @@ func (g *Group) EndCommit(commit Commit, succeeded bool) {
 	}
 }
 
-// RestoreOffset takes an offset from the log.
+// RestoreOffset takes an offset from the log. It is traced as it was when it was committed, for readers of the trace that have not seen that.
 func (g *Group) RestoreOffset(partition trace.KafkaPartition, offset Offset) {
 	g.offsets[partition] = &committed{offset: offset, exists: true}
+	g.effects.Events = append(g.effects.Events, trace.KafkaOffsetCommitted{KafkaPartition: partition, Group: g.id, Offset: offset.Offset})
 }
 
 // Offset is the committed offset of a partition.
