@@ -98,20 +98,35 @@ func (s *seen) wait(t *testing.T) {
 		t.Fatalf("%d values are missing, %d different ones were read; by member: %v", missing, len(s.values), s.byWhom)
 	}
 	t.Logf("read by member: %v", s.byWhom)
+	if len(s.byWhom) != members {
+		t.Errorf("only %d of %d members read anything", len(s.byWhom), members)
+	}
+}
+
+// awaitGroup waits until the group has all its members and each has its partitions.
+func awaitGroup(t *testing.T, c *classroom, group string) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(c.kafka(), ",")...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	eventually(t, 60*time.Second, func() error {
+		described, err := admin.DescribeGroups(t.Context(), group)
+		if err != nil {
+			return err
+		}
+		if found := described[group]; found.State != "Stable" || len(found.Members) != members {
+			return fmt.Errorf("group %s is %s with %d members: %v", group, found.State, len(found.Members), found.Err)
+		}
+		return nil
+	})
 }
 
 func runKcat(t *testing.T, c *classroom, topic string) {
 	kcat := tool(t, "kcat")
 	createTopic(t, c, topic, partitions)
-	var input strings.Builder
-	for i := range records {
-		fmt.Fprintf(&input, "key-%d:value-%d\n", i, i)
-	}
-	produce := exec.CommandContext(t.Context(), kcat, "-b", c.kafka(), "-P", "-t", topic, "-K:", "-X", "acks=all")
-	produce.Stdin = strings.NewReader(input.String())
-	if output, err := produce.CombinedOutput(); err != nil {
-		t.Fatalf("kcat -P: %v\n%s", err, output)
-	}
 	all := newSeen()
 	var running sync.WaitGroup
 	for i := range members {
@@ -133,29 +148,22 @@ func runKcat(t *testing.T, c *classroom, topic string) {
 		})
 		defer consume.Process.Signal(os.Interrupt)
 	}
+	awaitGroup(t, c, topic+"-group")
+	var input strings.Builder
+	for i := range records {
+		fmt.Fprintf(&input, "key-%d:value-%d\n", i, i)
+	}
+	produce := exec.CommandContext(t.Context(), kcat, "-b", c.kafka(), "-P", "-t", topic, "-K:", "-X", "acks=all")
+	produce.Stdin = strings.NewReader(input.String())
+	if output, err := produce.CombinedOutput(); err != nil {
+		t.Fatalf("kcat -P: %v\n%s", err, output)
+	}
 	all.wait(t)
 }
 
 func runFranz(t *testing.T, c *classroom, topic string) {
 	seeds := kgo.SeedBrokers(strings.Split(c.kafka(), ",")...)
 	createTopic(t, c, topic, partitions)
-	producer, err := kgo.NewClient(seeds, kgo.DefaultProduceTopic(topic), kgo.RequiredAcks(kgo.AllISRAcks()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer producer.Close()
-	var failure error
-	var once sync.Once
-	for i := range records {
-		producer.Produce(t.Context(), &kgo.Record{Key: fmt.Appendf(nil, "key-%d", i), Value: fmt.Appendf(nil, "value-%d", i)}, func(_ *kgo.Record, err error) {
-			if err != nil {
-				once.Do(func() { failure = err })
-			}
-		})
-	}
-	if err := producer.Flush(t.Context()); err != nil || failure != nil {
-		t.Fatal(err, failure)
-	}
 	all := newSeen()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -173,6 +181,24 @@ func runFranz(t *testing.T, c *classroom, topic string) {
 				consumer.PollFetches(ctx).EachRecord(func(record *kgo.Record) { all.add(member, string(record.Value)) })
 			}
 		})
+	}
+	awaitGroup(t, c, topic+"-group")
+	producer, err := kgo.NewClient(seeds, kgo.DefaultProduceTopic(topic), kgo.RequiredAcks(kgo.AllISRAcks()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	var failure error
+	var once sync.Once
+	for i := range records {
+		producer.Produce(t.Context(), &kgo.Record{Key: fmt.Appendf(nil, "key-%d", i), Value: fmt.Appendf(nil, "value-%d", i)}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				once.Do(func() { failure = err })
+			}
+		})
+	}
+	if err := producer.Flush(t.Context()); err != nil || failure != nil {
+		t.Fatal(err, failure)
 	}
 	all.wait(t)
 }

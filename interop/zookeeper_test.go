@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/go-zookeeper/zk"
 )
 
@@ -22,11 +23,22 @@ func connectZK(t *testing.T, c *classroom) *zk.Conn {
 	return conn
 }
 
+// createBoth creates a topic in both modes: a bundle gets an owner with its first topic.
+func createBoth(t *testing.T, c *classroom) {
+	t.Helper()
+	createTopic(t, c, "browsed", 2)
+	producer, err := pulsarClient(t, c).CreateProducer(pulsar.ProducerOptions{Topic: "browsed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	producer.Close()
+}
+
 // TestGoZooKeeperBrowsesAndWatches: a student sees both engines' metadata, and a watch on /controller fires when the controller is killed.
 func TestGoZooKeeperBrowsesAndWatches(t *testing.T) {
 	c := up(t)
 	conn := connectZK(t, c)
-	createTopic(t, c, "browsed", 2)
+	createBoth(t, c)
 	for path, want := range map[string][]string{
 		"/brokers/ids":           {"1", "2", "3"},
 		"/brokers/topics":        {"browsed"},
@@ -76,7 +88,7 @@ func TestZkCli(t *testing.T) {
 		t.Skip("Debian's zookeeper package is not installed")
 	}
 	c := up(t)
-	createTopic(t, c, "browsed", 2)
+	createBoth(t, c)
 	var controller int
 	eventually(t, 10*time.Second, func() error {
 		if controller = c.world().State.Kafka.Controller.Broker; controller < 1 {
@@ -109,7 +121,7 @@ func TestZkCli(t *testing.T) {
 	expect("get /brokers/topics/browsed", `"partitions":`)
 	expect("ls /ledgers", "available")
 	expect("ls /loadbalance", "brokers")
-	expect("ls /namespace", "public")
+	expect("ls /namespace/public", "[default]")
 	expect("get -w /controller", fmt.Sprintf(`"brokerid":%d`, controller))
 	c.act(fmt.Sprintf("kafka-%d", controller), "kill")
 	expect("", "type:NodeDeleted path:/controller")
