@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
 import { fileURLToPath } from 'node:url';
 import { dirname, join } from 'node:path';
 import { emptyState } from './reducer';
@@ -8,7 +9,9 @@ import type { SnapshotFrame, WireRecord } from './types';
 export const runsFolder = join(dirname(fileURLToPath(import.meta.url)), '../../../engine/world/testdata');
 
 export function readLines(name: string): unknown[] {
-  return readFileSync(join(runsFolder, name), 'utf8')
+  const file = readFileSync(join(runsFolder, name));
+  return (name.endsWith('.gz') ? gunzipSync(file) : file)
+    .toString('utf8')
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as unknown);
