@@ -220,9 +220,9 @@ func (o *owner) applyCommand(entry *raftpb.Entry) error {
 // restore replaces the tree by one that the leader sent.
 func (o *owner) restore(snapshot *raftpb.Snapshot) {
 	restored, err := tree.Restore(snapshot.GetData())
-	if err != nil {
-		// The bytes came through checksums; to go on with the old tree would be to diverge in silence.
-		panic(fmt.Sprintf("ensemble server: the leader's snapshot at index %d: %v", snapshot.GetMetadata().GetIndex(), err))
+	if err != nil { // to go on with the old tree would be to diverge in silence
+		o.fail(fmt.Errorf("the leader's snapshot at index %d: %w", snapshot.GetMetadata().GetIndex(), err))
+		return
 	}
 	o.stopServing("a snapshot of the leader replaced this server's tree")
 	o.adopt(restored, snapshot.GetMetadata())

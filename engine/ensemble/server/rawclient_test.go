@@ -18,6 +18,7 @@ type rawClient struct {
 	session  int64
 	password []byte
 	timeout  int32
+	asked    int32 // session timeout to ask for, in milliseconds
 }
 
 // frame is what a server sent.
@@ -33,7 +34,7 @@ func dialRaw(address string, session int64, password []byte, lastZxid int64) (*r
 	if err != nil {
 		return nil, err
 	}
-	c := &rawClient{conn: conn}
+	c := &rawClient{conn: conn, asked: 10000}
 	if err := c.connect(session, password, lastZxid); err != nil {
 		conn.Close()
 		return nil, err
@@ -46,7 +47,7 @@ func (c *rawClient) connect(session int64, password []byte, lastZxid int64) erro
 	start := e.Frame()
 	e.Int(0)
 	e.Long(lastZxid)
-	e.Int(10000)
+	e.Int(c.asked)
 	e.Long(session)
 	if password == nil {
 		password = make([]byte, 16)

@@ -67,11 +67,14 @@ func (s *Server) run(ctx context.Context) (err error) {
 		storage.abandon()
 		return err
 	}
-	o, err := newOwner(ctx, s, storage, recovered)
-	if err == nil {
+	err = contained(func() error {
+		o, err := newOwner(ctx, s, storage, recovered)
+		if err != nil {
+			return err
+		}
 		s.start(ctx, cancel, o, listeners)
-		err = o.run(ctx)
-	}
+		return o.run(ctx)
+	})
 	cancel(err)
 	for _, listener := range listeners {
 		_ = listener.Close()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/tracker"
 )
 
 // version is what the four-letter words say, in the form of ZooKeeper 3.6: the last one that all clients can read.
@@ -145,14 +146,14 @@ func (o *owner) monitor() string {
 	return lines.String()
 }
 
-// followers counts those that the leader is connected with, and those among them that have all but the newest of the log.
+// followers counts those that the leader hears from, and those among them that get the log as it grows, without a gap.
 func (o *owner) followers() (followers, synced int) {
 	for id, progress := range o.raft.Status().Progress {
 		if id == o.storage.raftID || !progress.RecentActive {
 			continue
 		}
 		followers++
-		if progress.Match >= o.applied {
+		if progress.State == tracker.StateReplicate {
 			synced++
 		}
 	}
