@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
@@ -7,6 +7,7 @@ import { expect } from 'vitest';
 import { launchOptions } from './browser.js';
 
 const require = createRequire(import.meta.url);
+const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const shots = fileURLToPath(new URL('./shots/', import.meta.url));
 
 /** A classroom to test against: the one at TWINLOG_URL, or one that is started from TWINLOG_BIN and ended again. */
@@ -19,7 +20,20 @@ export async function openClassroom(): Promise<TestClassroom> {
   const { TWINLOG_URL, TWINLOG_BIN, TWINLOG_PORT_OFFSET = '23000' } = process.env;
   if (TWINLOG_BIN) return startClassroom(TWINLOG_BIN, Number(TWINLOG_PORT_OFFSET));
   if (!TWINLOG_URL) throw new Error('set TWINLOG_URL to the page of a running `twinlog up`, or TWINLOG_BIN to the binary that is to be started');
+  await putRight(TWINLOG_URL);
   return { url: TWINLOG_URL, end: async () => {} };
+}
+
+/** Ends what an earlier run may have left: workloads, and nodes that are down. */
+async function putRight(url: string): Promise<void> {
+  const ask = async (method: string, path: string) => (await fetch(new URL(`api/v1/${path}`, url), { method })).json() as Promise<never>;
+  const { workloads }: { workloads: { id: string }[] } = await ask('GET', 'workloads');
+  for (const { id } of workloads) await ask('DELETE', `workloads/${id}`);
+  const { nodes }: { nodes: { name: string; state: string }[] } = await ask('GET', 'nodes');
+  for (const { name, state } of nodes) {
+    if (state === 'paused') await ask('POST', `nodes/${name}/resume`);
+    else if (state !== 'running') await ask('POST', `nodes/${name}/start`);
+  }
 }
 
 async function startClassroom(binary: string, offset: number): Promise<TestClassroom> {
@@ -87,7 +101,7 @@ interface Violation {
 
 /** What axe finds against WCAG A and AA. */
 export async function violations(page: Page): Promise<string[]> {
-  await page.addScriptTag({ path: require.resolve('axe-core/axe.min.js') });
+  await page.evaluate(axeSource); // not as a script tag: the page's content security policy forbids those of others
   const found = await page.evaluate(async () => {
     const { axe } = globalThis as unknown as { axe: { run(context: Document, options: unknown): Promise<{ violations: Violation[] }> } };
     const { violations: all } = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] });

@@ -1,4 +1,4 @@
-import type { Frame, TypedRecord, WireRecord } from './types';
+import type { Frame, Message, TypedRecord, WireRecord } from './types';
 
 /** Milliseconds since the epoch with the microseconds as a fraction; Date.parse alone would drop them, and messages inside one machine take less than a millisecond. */
 export function parseTime(at: string): number {
@@ -8,9 +8,33 @@ export function parseTime(at: string): number {
   return Date.parse(whole) + Number('0.' + fraction[1]) * 1000;
 }
 
-/** Adds the parsed time. A kind that this page does not know stays in: the store keeps it, and each reader has a default case. */
+/** A record as the store keeps it. A kind that this page does not know stays in: each reader has a default case. */
 export function typed(record: WireRecord): TypedRecord {
-  return { ...record, time: parseTime(record.at) } as TypedRecord;
+  const { n, seq, at, cause, kind, data } = record;
+  const kept = { n, node: shared(record.node), seq, cause, kind: shared(kind), data, time: parseTime(at) } as TypedRecord;
+  if (kept.kind === 'message.sent' || kept.kind === 'message.received') shareNames(kept.data);
+  return kept;
+}
+
+/** JSON gives each record its own copy of each name; the same few come a hundred thousand times. */
+const names = new Map<string, string>();
+const NAMES_LIMIT = 20_000;
+
+function shared<T extends string>(name: T): T {
+  const known = names.get(name);
+  if (known !== undefined) return known as T;
+  if (names.size >= NAMES_LIMIT) names.clear();
+  names.set(name, name);
+  return name;
+}
+
+function shareNames(message: Message): void {
+  message.from = shared(message.from);
+  message.to = shared(message.to);
+  message.protocol = shared(message.protocol);
+  message.name = shared(message.name);
+  if (message.subject !== undefined) message.subject = shared(message.subject);
+  message.exchange.connection = shared(message.exchange.connection);
 }
 
 /** Reads one frame of the stream; what is not one gives an error that says so. */

@@ -15,7 +15,7 @@ export interface StoreLimits {
   checkpointEvery: number;
 }
 
-const DEFAULT_LIMITS: StoreLimits = { records: 60_000, checkpointEvery: 2_000 };
+const DEFAULT_LIMITS: StoreLimits = { records: 150_000, checkpointEvery: 4_000 };
 
 /**
  * A bounded window of the trace that can be asked for the state after any of its records.

@@ -1,5 +1,5 @@
 // The names that the page uses for what the server sends. The types themselves are generated from the Go code.
-import type { Kind, RecordOf } from './events.gen';
+import type { EventByKind, Kind, RecordOf } from './events.gen';
 
 export type {
   EventByKind as EventData,
@@ -25,5 +25,11 @@ export type {
   WorldSubscription as Subscription,
 } from './events.gen';
 
-/** A record with its time in milliseconds; a switch on kind narrows data. */
-export type TypedRecord = { [K in Kind]: RecordOf<K> & { time: number } }[Kind];
+/** A record as the page keeps it, with its time in milliseconds; a switch on kind narrows data. */
+interface KeptRecord<K extends Kind> extends Pick<RecordOf<K>, 'n' | 'node' | 'seq' | 'cause'> {
+  kind: K;
+  data: EventByKind[K];
+  time: number;
+}
+
+export type TypedRecord = { [K in Kind]: KeptRecord<K> }[Kind];

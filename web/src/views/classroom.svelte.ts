@@ -16,7 +16,7 @@ const FLIGHT_MS = 500;
 /** Packets that are drawn at once; the rest is counted. */
 const PACKET_LIMIT = 2000;
 /** Records before the snapshot that are asked for. */
-const HISTORY_LIMIT = 30_000;
+const HISTORY_LIMIT = 100_000;
 /** Between two pictures of what has a name: it is DOM, and nobody reads faster. */
 const SCENE_EVERY_MS = 60;
 const STATUS_EVERY_MS = 1000;
