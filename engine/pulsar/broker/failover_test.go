@@ -151,3 +151,97 @@ func TestUnloadUnderLoad(t *testing.T) {
 	}
 	c.expectAll(consumer, l)
 }
+
+// The owner is stopped for longer than its session, as by SIGSTOP. Another broker takes over; when the first one goes on, it must not
+// store anything that a client then misses: its ledger is fenced, its session gone, its topic closed.
+func TestOwnerSleepsThroughItsSession(t *testing.T) {
+	c := newRealClassroom(t, 2, 4)
+	const topic = "persistent://public/default/sleep"
+	client := c.client(c.brokers[1].urls.pulsar + "," + strings.TrimPrefix(c.brokers[2].urls.pulsar, "pulsar://"))
+	consumer, err := client.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "audit", SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	l := c.produce(client, topic)
+	l.waitFor(t, 300)
+	id := c.owner(topic)
+	sleeper := c.brokers[id]
+	sleeper.view.Freeze()
+	other := c.brokers[3-id]
+	name, _ := ParseTopicName(topic)
+	in, err := other.BundleOf(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, "the sleeper's session expired", func() bool {
+		_, owned, err := other.owner(in)
+		return err == nil && !owned
+	})
+	// A client of its own, because the others' connections are with the sleeper.
+	probe, err := c.client(other.urls.pulsar).CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe.Close()
+	if c.owner(topic) == 0 || other.topics.loadedTopic(name) == nil {
+		t.Fatal("the other broker does not serve the topic")
+	}
+	sleeper.view.Thaw()
+	l.waitFor(t, 300)
+	waitUntil(t, "the sleeper gave the topic up", func() bool { return sleeper.topics.loadedTopic(name) == nil })
+	close(l.stop)
+	<-l.done
+	for _, err := range l.failed {
+		t.Errorf("a message failed: %v", err)
+	}
+	c.expectAll(consumer, l)
+	waitUntil(t, "the sleeper is registered again", func() bool {
+		brokers, err := other.Brokers()
+		return err == nil && len(brokers) == 2
+	})
+}
+
+func waitUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain: %s", what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A broker that starts again at the same address within its old session takes its bundles over from its earlier life.
+func TestBrokerRestartsWithinItsSession(t *testing.T) {
+	c := newRealClassroom(t, 0, 4)
+	pulsarAddress, httpAddress := freeAddress(t), freeAddress(t)
+	adjust := func(config *Config) {
+		config.Endpoint = Endpoint{ListenPulsar: pulsarAddress, ListenHTTP: httpAddress}
+		config.SessionTimeout = 10 * time.Second
+	}
+	c.start(1, adjust)
+	const topic = "persistent://public/default/again"
+	client := c.client("pulsar://" + pulsarAddress)
+	consumer, err := client.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "audit", SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumer.Close()
+	l := c.produce(client, topic)
+	l.waitFor(t, 300)
+	c.kill(1)
+	began := time.Now()
+	c.start(1, adjust)
+	l.waitFor(t, 300)
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("it took %v until messages were stored again: the old session was waited for", took)
+	}
+	close(l.stop)
+	<-l.done
+	for _, err := range l.failed {
+		t.Errorf("a message failed: %v", err)
+	}
+	c.expectAll(consumer, l)
+}
