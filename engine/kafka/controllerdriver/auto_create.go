@@ -3,6 +3,7 @@ package controllerdriver
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -19,16 +20,45 @@ type WantedTopic struct {
 
 // CreateMissingTopics creates topics that were asked for, as auto.create.topics.enable does and FindCoordinator for __consumer_offsets.
 // Any broker may do so. It returns at once; the client is told LEADER_NOT_AVAILABLE or COORDINATOR_NOT_AVAILABLE and asks again. What
-// cannot be created now (too few brokers, say) is logged and tried again with the next request.
+// cannot be created now (too few brokers, say) is logged and tried again with the next request. A topic that is being created already is
+// left out: clients that wait for it ask often.
 func (d *Driver) CreateMissingTopics(topics ...WantedTopic) {
-	accepted := d.configs.do(func(ctx context.Context) {
-		for _, topic := range topics {
-			d.createMissingTopic(ctx, topic)
+	for _, topic := range topics {
+		if !d.creating.begin(topic.Name) {
+			continue
 		}
-	})
-	if !accepted {
-		d.logger.Warn("topics are not created now: too many changes wait", "topics", len(topics), "waiting", maxConfigJobs)
+		accepted := d.configs.do(func(ctx context.Context) {
+			defer d.creating.end(topic.Name)
+			d.createMissingTopic(ctx, topic)
+		})
+		if !accepted {
+			d.creating.end(topic.Name)
+			d.logger.Warn("a topic is not created now: too many changes wait", "topic", topic.Name, "waiting", maxConfigJobs)
+		}
 	}
+}
+
+// underWay is a set of names of things that are being done.
+type underWay struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+// begin returns false when it was begun before and has not ended.
+func (u *underWay) begin(name string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.names[name] {
+		return false
+	}
+	u.names[name] = true
+	return true
+}
+
+func (u *underWay) end(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.names, name)
 }
 
 func (d *Driver) createMissingTopic(ctx context.Context, wanted WantedTopic) {

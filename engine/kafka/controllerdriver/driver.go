@@ -111,6 +111,7 @@ type Driver struct {
 	// inOffice mirrors whether a term runs, so that handlers can refuse at once.
 	inOffice atomic.Bool
 	configs  *configWriter
+	creating underWay
 	random   func(n int) int
 }
 
@@ -122,6 +123,7 @@ func New(config Config) (*Driver, error) {
 	}
 	d := &Driver{
 		config: config, logger: config.Logger.With("component", "controller"), events: make(chan event, maxEvents), random: rand.IntN,
+		creating: underWay{names: map[string]bool{}},
 	}
 	d.configs = newConfigWriter(d)
 	return d, nil
