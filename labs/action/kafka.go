@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -49,16 +50,26 @@ func (r *Runner) kafkaDeleteTopic(ctx context.Context, action lab.KafkaDeleteTop
 	})
 }
 
+// kafkaDeleteGroup asks again while the group's coordinator is being found, which on a new cluster includes creating __consumer_offsets.
 func (r *Runner) kafkaDeleteGroup(ctx context.Context, action lab.KafkaDeleteGroup) error {
 	return r.kafkaAdmin(func(admin *kadm.Client) error {
-		answer, err := admin.DeleteGroup(ctx, action.Group)
-		if err == nil {
-			err = answer.Err
+		for {
+			answer, err := admin.DeleteGroup(ctx, action.Group)
+			if err == nil {
+				err = answer.Err
+			}
+			switch {
+			case err == nil || errors.Is(err, kerr.GroupIDNotFound):
+				return nil
+			case !kerr.IsRetriable(err) && !errors.Is(err, kerr.CoordinatorNotAvailable):
+				return fmt.Errorf("delete consumer group %s: %w", action.Group, err)
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("delete consumer group %s: %w", action.Group, err)
+			case <-time.After(100 * time.Millisecond):
+			}
 		}
-		if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-			return fmt.Errorf("delete consumer group %s: %w", action.Group, err)
-		}
-		return nil
 	})
 }
 
