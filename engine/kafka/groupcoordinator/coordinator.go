@@ -121,9 +121,8 @@ type member struct {
 
 // waiting is a JoinGroup or SyncGroup request that was not answered yet.
 type waiting struct {
-	join  func(group.JoinAnswer)
-	sync  func(group.SyncAnswer)
-	cause trace.Ref
+	join func(group.JoinAnswer)
+	sync func(group.SyncAnswer)
 }
 
 // New returns a coordinator that Run starts.

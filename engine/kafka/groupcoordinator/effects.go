@@ -4,9 +4,12 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"twinlog/engine/kafka/broker/reactor"
 	"twinlog/engine/kafka/broker/records"
 	"twinlog/engine/kafka/group"
+	"twinlog/engine/trace"
 )
 
 // after carries out what a group decided and looks when it is next to be looked at.
@@ -42,9 +45,17 @@ func (c *Coordinator) after(g *member, now time.Time) {
 
 func (c *Coordinator) ticket(w waiting) group.Ticket {
 	c.lastTicket++
-	w.cause = c.cause
 	c.tickets[c.lastTicket] = w
 	return c.lastTicket
+}
+
+// showWaiting tells the trace that a request waits for other members.
+func (c *Coordinator) showWaiting(r *reactor.Request, ticket group.Ticket) {
+	if _, waits := c.tickets[ticket]; waits {
+		c.config.Tracer.EmitCaused(c.cause, trace.KafkaRequestDelayed{
+			API: kmsg.NameForKey(r.Key), Subject: reactor.DescribeRequest(r.Body).Subject, Exchange: r.Exchange, Waiting: len(c.tickets),
+		})
+	}
 }
 
 func (c *Coordinator) tick(now time.Time) {

@@ -35,8 +35,10 @@ func (c *Coordinator) handleJoinGroup(r *reactor.Request) {
 			refuse(err)
 			return
 		}
-		g.Join(c.readJoin(r, request, respond), now)
+		join := c.readJoin(r, request, respond)
+		g.Join(join, now)
 		c.after(g, now)
+		c.showWaiting(r, join.Ticket)
 	}, refuse)
 }
 

@@ -49,5 +49,6 @@ func (c *Coordinator) handleSyncGroup(r *reactor.Request) {
 		}
 		g.Sync(sync, now)
 		c.after(g, now)
+		c.showWaiting(r, sync.Ticket)
 	}, refuse)
 }
