@@ -98,6 +98,10 @@ func (s *sub) acknowledgeEach(ids []*pulsarpb.MessageIdData, answer, done func(e
 // moved records how far the subscription is.
 func (s *sub) moved() {
 	s.lastMove = time.Now()
+	s.traceMark()
+}
+
+func (s *sub) traceMark() {
 	if s.cursor == nil {
 		return
 	}

@@ -291,7 +291,7 @@ func (c *connection) alive(answer func(bool)) {
 	const patience = 3 * time.Second
 	select {
 	case <-c.closed:
-		go answer(false)
+		c.broker.tasks.Go(func() { answer(false) })
 		return
 	default:
 	}

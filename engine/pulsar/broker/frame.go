@@ -49,7 +49,7 @@ type frameReader struct {
 }
 
 func newFrameReader(source io.Reader, maxMessageSize int) *frameReader {
-	return &frameReader{source: bufio.NewReaderSize(source, 16<<10), maxFrame: maxMessageSize + framePadding}
+	return &frameReader{source: bufio.NewReaderSize(source, 4<<10), maxFrame: maxMessageSize + framePadding}
 }
 
 // next reads one frame. Payload is empty for a simple frame, and otherwise belongs to the caller; size is the whole frame's.

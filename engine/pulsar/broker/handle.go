@@ -119,7 +119,6 @@ var (
 	errQuotaException    = errors.New("ProducerBlockedQuotaExceededException: cannot create producer on topic with backlog quota exceeded")
 	errNoSubscription    = errors.New("subscription not found")
 	errSchema            = errors.New("incompatible schema")
-	errNotAllowed        = errors.New("not allowed")
 	errTopicClosing      = errors.New("the topic is being closed here")
 	errConsumersRemain   = errors.New("Unconnected or shared consumer attempting to unsubscribe")
 	errNoSuchConsumer    = errors.New("consumer not found")
@@ -149,7 +148,7 @@ func serverError(err error) pulsarpb.ServerError {
 		{errTopicIsTerminated, pulsarpb.ServerError_TopicTerminatedError},
 		{managedledger.ErrTerminated, pulsarpb.ServerError_TopicTerminatedError},
 		{errSchema, pulsarpb.ServerError_IncompatibleSchema},
-		{errNotAllowed, pulsarpb.ServerError_NotAllowedError},
+		{ErrNotAllowed, pulsarpb.ServerError_NotAllowedError},
 		{errPartitionRefused, pulsarpb.ServerError_NotAllowedError},
 		{ErrBadName, pulsarpb.ServerError_InvalidTopicName},
 		{subscription.ErrBusy, pulsarpb.ServerError_ConsumerBusy},

@@ -17,6 +17,8 @@ const (
 	outboxLow  = outboxHigh / 2
 	// outboxLimit closes the connection: its client asks for more than it reads.
 	outboxLimit = 64 << 20
+	// keptFrames is how many frames' room a connection keeps for its next write.
+	keptFrames = 128
 )
 
 var errSlowClient = errors.New("the client does not read what it asked for")
@@ -112,7 +114,6 @@ func (o *outbox) close(err error) {
 func (c *connection) runWriter() {
 	keepAlive := time.NewTicker(c.broker.config.KeepAlive)
 	defer keepAlive.Stop()
-	writer := bufio.NewWriterSize(c.conn, 32<<10)
 	var frames []outFrame
 	for {
 		select {
@@ -126,19 +127,31 @@ func (c *connection) runWriter() {
 		case <-c.out.wake:
 			taken, err := c.out.take(frames)
 			if err == nil {
-				err = c.write(writer, taken)
+				err = c.write(taken)
 			}
 			if err != nil {
 				c.close(err)
 				return
 			}
 			clear(taken)
-			frames = taken
+			frames = nil
+			if cap(taken) <= keptFrames {
+				frames = taken
+			}
 		}
 	}
 }
 
-func (c *connection) write(writer *bufio.Writer, frames []outFrame) error {
+// writers are buffers that a connection has only while it writes: most connections are idle most of the time.
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 32<<10) }}
+
+func (c *connection) write(frames []outFrame) error {
+	writer := writers.Get().(*bufio.Writer)
+	writer.Reset(c.conn)
+	defer func() {
+		writer.Reset(nil)
+		writers.Put(writer)
+	}()
 	// A client that reads nothing for two keep-alive intervals could not have answered a PING either.
 	if err := c.conn.SetWriteDeadline(time.Now().Add(2 * c.broker.config.KeepAlive)); err != nil && !errors.Is(err, net.ErrClosed) {
 		return err

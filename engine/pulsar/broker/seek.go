@@ -44,7 +44,7 @@ func (t *topic) seek(s *sub, target seekTarget, answer func(error)) {
 		answer(errTopicClosing)
 		return
 	case t.log == nil:
-		answer(fmt.Errorf("%w: a non-persistent topic has no past to seek in", errNotAllowed))
+		answer(fmt.Errorf("%w: a non-persistent topic has no past to seek in", ErrNotAllowed))
 		return
 	case s.busy || !s.open:
 		answer(fmt.Errorf("subscription %q is being reset or deleted: %w", s.name, ErrConflict))

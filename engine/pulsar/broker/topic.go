@@ -19,7 +19,7 @@ import (
 
 const (
 	// maxCommands bounds the commands of clients that wait for a topic; their connections are not read meanwhile.
-	maxCommands = 1024
+	maxCommands = 256
 	// maxTopicPendingBytes bounds the messages of one topic that are not yet stored.
 	maxTopicPendingBytes = 32 << 20
 )
@@ -362,6 +362,9 @@ func (t *topic) loaded() {
 		}
 	}
 	t.broker.tracer.Emit(event)
+	for _, s := range t.subscriptions {
+		s.traceMark()
+	}
 }
 
 // createSubscription makes a durable subscription without consumer; ErrExists when it is there.

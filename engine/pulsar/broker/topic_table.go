@@ -148,8 +148,8 @@ func (b *Broker) openTopic(ctx context.Context, name TopicName, in Bundle, creat
 	if !name.IsPersistent() {
 		t := newTopic(b, name, in, nil)
 		t.policies = policies
-		b.tasks.Go(t.run)
 		t.loaded()
+		b.tasks.Go(t.run)
 		return t, nil
 	}
 	if override := policies.known.AutoTopicCreation; override != nil && !override.Allow {
@@ -172,8 +172,8 @@ func (b *Broker) openTopic(ctx context.Context, name TopicName, in Bundle, creat
 		t.cancel()
 		return nil, cmpError(err, closeErr)
 	}
-	b.tasks.Go(t.run)
 	t.loaded()
+	b.tasks.Go(t.run)
 	b.reportSoon()
 	return t, nil
 }
