@@ -4,9 +4,11 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -44,6 +46,7 @@ func TestCompose(t *testing.T) {
 		c.docker(t, "start", victim)
 		c.await(t, victim+" to be back", func() bool { return c.states(t)[victim] == "running" })
 	}
+	c.cutClient(t)
 	// The page's own orders reach the containers too.
 	if status, body := c.call(t, http.MethodPost, "nodes/pulsar-1/kill"); status != http.StatusOK {
 		t.Fatalf("killing pulsar-1 by the page: %d %s", status, body)
@@ -71,24 +74,29 @@ func (c composed) get(t *testing.T, path string) (int, string) {
 	return c.call(t, http.MethodGet, path)
 }
 
-// call asks the page; status 0 means that it does not answer.
 func (c composed) call(t *testing.T, method, path string) (int, string) {
+	return c.send(t, method, path, "")
+}
+
+// send asks the page; status 0 means that it does not answer.
+func (c composed) send(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequest(method, "http://"+hostPort(c.host, 7700)+"/api/v1/"+path, nil)
+	request, err := http.NewRequest(method, "http://"+hostPort(c.host, 7700)+"/api/v1/"+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0, err.Error()
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return 0, err.Error()
 	}
-	return response.StatusCode, string(body)
+	return response.StatusCode, string(answer)
 }
 
 func (c composed) states(t *testing.T) map[string]string {
@@ -116,6 +124,53 @@ func (c composed) docker(t *testing.T, action, service string) {
 	}
 	if out, err := exec.Command("docker", action, strings.TrimSpace(string(id))).CombinedOutput(); err != nil {
 		t.Fatalf("docker %s %s: %v: %s", action, service, err, out)
+	}
+}
+
+// cutClient cuts the link from the world outside to a broker: a request waits until the link heals.
+func (c composed) cutClient(t *testing.T) {
+	t.Helper()
+	conn, err := net.Dial("tcp", hostPort(c.host, 9092))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// ApiVersions v0: size, key 18, version 0, correlation 7, no client id.
+	request := []byte{0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 7, 0xff, 0xff}
+	ask := func() {
+		if _, err := conn.Write(request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answered := func(within time.Duration) bool {
+		if err := conn.SetReadDeadline(time.Now().Add(within)); err != nil {
+			t.Fatal(err)
+		}
+		header := make([]byte, 8)
+		if _, err := io.ReadFull(conn, header); err != nil {
+			return false
+		}
+		_, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(header))-4)
+		return err == nil && header[7] == 7
+	}
+	ask()
+	if !answered(20 * time.Second) {
+		t.Fatal("a healthy broker does not answer")
+	}
+	link := func(cut bool) {
+		body := fmt.Sprintf(`{"from":"client","to":"kafka-1","cut":%v}`, cut)
+		if status, answer := c.send(t, http.MethodPut, "links", body); status/100 != 2 {
+			t.Fatalf("setting a link: %d %s", status, answer)
+		}
+	}
+	link(true)
+	ask()
+	if answered(time.Second) {
+		t.Fatal("the broker heard a client over a cut link")
+	}
+	link(false)
+	if !answered(20 * time.Second) {
+		t.Fatal("the request did not go on when the link had healed")
 	}
 }
 

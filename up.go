@@ -53,7 +53,7 @@ func upCommand(started time.Time) *cobra.Command {
 	flags.IntVar(&options.layout.Ensemble, "ensemble", options.layout.Ensemble, "number of ensemble servers")
 	flags.StringSliceVar(&options.layout.ZooKeeper, "zookeeper", nil, "a real ZooKeeper (HOST:PORT,…) to use instead of the ensemble")
 	flags.StringVar(&options.pace, "pace", string(node.Classroom), "how long nodes wait for each other: classroom (seconds) or production (as the real systems do)")
-	flags.StringVar(&options.logLevel, "log", "warn", "what is logged to the standard error: debug, info, warn or error")
+	flags.StringVar(&options.logLevel, "log", "error", "what is logged to the standard error: debug, info, warn or error")
 	return command
 }
 

@@ -48,5 +48,8 @@ export TWINLOG_HOST=127.0.0.2 TWINLOG_BIND=127.0.0.2 TWINLOG_TOKEN=compose-test-
 
 DOCKER_BUILDKIT=0 docker build --quiet --target prebuilt -t twinlog . # the plain builder: nothing else to install
 docker image inspect twinlog --format 'the image has {{.Size}} bytes'
+step() { printf '%s %s\n' "$(date +%T)" "$*"; }
+step starting
 compose up -d --no-build
+step started
 go test -tags compose -count=1 -timeout 5m -v -run '^TestCompose$' .
