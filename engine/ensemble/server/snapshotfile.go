@@ -32,10 +32,11 @@ type snapshotFile struct {
 }
 
 const (
-	snapshotPrefix  = "snapshot-"
-	snapshotMagic   = "TWLNSNAP"
-	snapshotVersion = 1
-	snapshotHeader  = 20
+	snapshotPrefix   = "snapshot-"
+	unfinishedPrefix = "unfinished-"
+	snapshotMagic    = "TWLNSNAP"
+	snapshotVersion  = 1
+	snapshotHeader   = 20
 	// maxSnapshot bounds what a server reads into memory, from its disk or from a peer, in bytes.
 	maxSnapshot = 1 << 30
 )
@@ -68,7 +69,7 @@ func (s *snapshotFile) writeFile(d disk.Disk, name string) error {
 	checksum := crc32.Update(crc32.Checksum(header[16:], castagnoli), castagnoli, s.tree)
 	binary.BigEndian.PutUint32(header[12:], checksum)
 
-	temporary := storageDirectory + "/unfinished-snapshot"
+	temporary := fmt.Sprintf("%s/%s%d", storageDirectory, unfinishedPrefix, s.index())
 	f, err := d.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
@@ -169,6 +170,22 @@ func listSnapshots(d disk.Disk) ([]uint64, error) {
 		}
 	}
 	return indexes, nil
+}
+
+// removeUnfinished removes what a crash left of snapshots that were being written.
+func removeUnfinished(d disk.Disk) error {
+	entries, err := d.ReadDir(storageDirectory)
+	if err != nil {
+		return fmt.Errorf("listing the Raft directory: %w", err)
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), unfinishedPrefix) {
+			if err := d.Remove(storageDirectory + "/" + entry.Name()); err != nil {
+				return fmt.Errorf("removing an unfinished snapshot: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // removeOldSnapshots keeps the snapshot at an index and the one before it, which may be on its way to a follower.

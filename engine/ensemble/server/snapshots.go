@@ -21,7 +21,9 @@ type snapshots struct {
 const snapshotBytes = 32 << 20
 
 func (o *owner) tickSnapshots() {
-	due := o.snapshots.forced || o.applied-o.snapshots.last >= o.config.SnapshotEntries ||
+	// A large tree is written down less often: writing it costs as much as many entries.
+	entries := max(o.config.SnapshotEntries, uint64(o.tree.Len())/2)
+	due := o.snapshots.forced || o.applied-o.snapshots.last >= entries ||
 		(o.snapshots.bytes >= snapshotBytes && o.snapshots.bytes >= o.tree.Bytes()/2)
 	if !due || o.snapshots.running {
 		return
@@ -33,9 +35,19 @@ func (o *owner) tickSnapshots() {
 	}
 	taken := o.tree.Snapshot()
 	o.server.tasks.Go(func() {
-		o.storage.enqueue(storageJob{snapshot: &snapshotFile{metadata: metadata, tree: taken.Encode()}})
+		snapshot := &snapshotFile{metadata: metadata, tree: taken.Encode()}
+		if err := snapshot.write(o.config.Disk); err != nil {
+			o.server.post(failureEvent{err})
+			return
+		}
+		o.storage.enqueue(storageJob{snapshot: &snapshotFile{metadata: metadata}})
 	})
 }
+
+// failureEvent: something beside the owner failed, and the server with it.
+type failureEvent struct{ err error }
+
+func (e failureEvent) happen(o *owner) { o.fail(e.err) }
 
 // traceTree records a tree that came from a snapshot, as if it had just come to be: who watches this server sees all of it.
 func (o *owner) traceTree() {

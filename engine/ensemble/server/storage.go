@@ -30,7 +30,7 @@ type storage struct {
 	wake  chan struct{}
 }
 
-// storageJob is one of: a MsgStorageAppend of Raft's, or a snapshot that the owner took.
+// storageJob is one of: a MsgStorageAppend of Raft's, or a snapshot that this server took and that is on disk already.
 type storageJob struct {
 	append   *raftpb.Message
 	snapshot *snapshotFile
@@ -54,6 +54,14 @@ func openStorage(d disk.Disk) (*storage, recovered, error) {
 	var found recovered
 	if err := d.MkdirAll(logDirectory); err != nil {
 		return nil, found, fmt.Errorf("creating the Raft log's directory: %w", err)
+	}
+	for _, dir := range []string{".", storageDirectory} {
+		if err := d.SyncDir(dir); err != nil {
+			return nil, found, fmt.Errorf("making the Raft log's directory durable: %w", err)
+		}
+	}
+	if err := removeUnfinished(d); err != nil {
+		return nil, found, err
 	}
 	promises, promised, err := openPromises(d, storageDirectory)
 	if err != nil {
@@ -115,7 +123,11 @@ func (s *storage) fillMemory(snapshot *snapshotFile) error {
 		return fmt.Errorf("loading the snapshot at index %d: %w", snapshot.index(), err)
 	}
 	next := int64(snapshot.index()) + 1
-	if s.log.Next() < next || s.log.Start() > next {
+	follows, err := s.logFollows(snapshot)
+	if err != nil {
+		return err
+	}
+	if !follows {
 		// The snapshot came from the leader and the crash came before the log was emptied for it.
 		if err := s.log.ResetTo(next); err != nil {
 			return fmt.Errorf("continuing the Raft log behind the snapshot at index %d: %w", snapshot.index(), err)
@@ -137,6 +149,19 @@ func (s *storage) fillMemory(snapshot *snapshotFile) error {
 	last := s.promises.last
 	commit := min(max(last.commit, snapshot.index()), uint64(s.log.Next()-1))
 	return s.memory.SetHardState(&raftpb.HardState{Term: new(max(last.term, snapshot.metadata.GetTerm())), Vote: new(last.vote), Commit: new(commit)})
+}
+
+// logFollows tells whether the log goes on where a snapshot ends.
+func (s *storage) logFollows(snapshot *snapshotFile) (bool, error) {
+	last := int64(snapshot.index())
+	if s.log.Next() <= last || s.log.Start() > last+1 {
+		return false, nil
+	}
+	if s.log.Start() > last {
+		return true, nil
+	}
+	entries, err := s.readEntries(last)
+	return err == nil && len(entries) > 0 && entries[0].GetIndex() == snapshot.index() && entries[0].GetTerm() == snapshot.metadata.GetTerm(), err
 }
 
 func (s *storage) readEntries(from int64) ([]*raftpb.Entry, error) {
@@ -263,11 +288,8 @@ func (s *storage) append(entries []*raftpb.Entry) error {
 	return nil
 }
 
-// compact writes a snapshot of the tree and drops the log before it.
+// compact adopts a snapshot of the tree that is on disk, and drops the log before it.
 func (s *storage) compact(snapshot *snapshotFile) error {
-	if err := snapshot.write(s.disk); err != nil {
-		return err
-	}
 	if _, err := s.memory.CreateSnapshot(snapshot.index(), snapshot.metadata.GetConfState(), nil); err != nil {
 		if err == raft.ErrSnapOutOfDate {
 			return nil // a newer one came from the leader meanwhile
