@@ -1,6 +1,7 @@
 package visualizer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,12 +118,21 @@ func (t labTrace) World() (*world.State, uint64) {
 	return state, n
 }
 
-// eventsRead is how many records are unpacked at a time.
-const eventsRead = 10_000
+const (
+	// eventsRead is how many records are unpacked at a time.
+	eventsRead = 5_000
+	// eventsChecked bounds what a check is shown: a condition over more would be slow, and an attempt can last for hours.
+	eventsChecked = 20_000
+)
 
-// EventsAfter returns the records after n, or as many of them as are still in the window.
+// messageKind is how a record of a message on its way begins its kind. Messages are most of a trace and decide nothing: what they led
+// to is recorded by the node that got them. Checks are not shown them.
+var messageKind = []byte(`"kind":"message.`)
+
+// EventsAfter returns the records after n that are no messages: the newest of them when they are too many, and as many as are still in the
+// window.
 func (t labTrace) EventsAfter(n uint64) []observe.Event {
-	var events []observe.Event
+	var texts []json.RawMessage
 	for {
 		records, bounds, err := t.hub.Records(context.Background(), n, eventsRead)
 		if errors.Is(err, hub.ErrGone) {
@@ -131,16 +141,27 @@ func (t labTrace) EventsAfter(n uint64) []observe.Event {
 			continue
 		}
 		if err != nil || len(records) == 0 {
-			return events
-		}
-		for _, text := range records {
-			var event observe.Event
-			if err := json.Unmarshal(text, &event); err != nil {
-				t.logger.Error("a record cannot be read back", "after", n, "error", err)
-				continue
-			}
-			events = append(events, event)
+			return t.decode(texts)
 		}
 		n += uint64(len(records))
+		for _, text := range records {
+			if !bytes.Contains(text, messageKind) {
+				texts = append(texts, bytes.Clone(text)) // not the chunk that it came in
+			}
+		}
+		texts = texts[max(0, len(texts)-eventsChecked):]
 	}
+}
+
+func (t labTrace) decode(texts []json.RawMessage) []observe.Event {
+	events := make([]observe.Event, 0, len(texts))
+	for _, text := range texts {
+		var event observe.Event
+		if err := json.Unmarshal(text, &event); err != nil {
+			t.logger.Error("a record cannot be read back", "record", string(text), "error", err)
+			continue
+		}
+		events = append(events, event)
+	}
+	return events
 }

@@ -1,0 +1,126 @@
+package visualizer
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"twinlog/engine/trace"
+	"twinlog/labs"
+)
+
+// lesson is a Labs that remembers what it was asked.
+type lesson struct {
+	trace labs.Trace
+	asked []string
+	err   error
+}
+
+func (l *lesson) note(asked ...string) { l.asked = append(l.asked, fmt.Sprint(asked)) }
+
+func (l *lesson) List(_ context.Context, student, language string) ([]labs.Summary, error) {
+	l.note("list", student, language)
+	return []labs.Summary{{ID: "01-first"}}, l.err
+}
+
+func (l *lesson) Show(_ context.Context, id, student, language string) (labs.Detail, error) {
+	l.note("show", id, student, language)
+	return labs.Detail{Summary: labs.Summary{ID: id}, Attempt: &labs.Attempt{ID: 7, Lab: id}}, l.err
+}
+
+func (l *lesson) Start(_ context.Context, id, student string) (labs.Attempt, error) {
+	l.note("start", id, student)
+	return labs.Attempt{ID: 7, Lab: id, Student: student}, l.err
+}
+
+func (l *lesson) Check(_ context.Context, id, student, language string) (labs.Attempt, error) {
+	l.note("check", id, student, language)
+	return labs.Attempt{ID: 7, Lab: id, Student: student}, l.err
+}
+
+func (l *lesson) Solve(_ context.Context, id string) error {
+	l.note("solve", id)
+	return l.err
+}
+
+func withLesson(t *testing.T, config Config) (*lesson, string) {
+	t.Helper()
+	var l lesson
+	config.Labs = func(trace labs.Trace) (Labs, error) {
+		l.trace = trace
+		return &l, nil
+	}
+	_, url := serving(t, config)
+	return &l, url
+}
+
+func TestLabRoutes(t *testing.T) {
+	l, url := withLesson(t, Config{})
+	for _, step := range []struct{ method, path, asked string }{
+		{"GET", "/labs", "[list student en]"},
+		{"GET", "/labs?lang=zh&student=ada", "[list ada zh]"},
+		{"GET", "/labs/01-first?lang=zh", "[show 01-first student zh]"},
+		{"POST", "/labs/01-first/start?student=ada", "[start 01-first ada]"},
+		{"POST", "/labs/01-first/reset", "[start 01-first student]"},
+		{"POST", "/labs/01-first/check?lang=zh", "[check 01-first student zh]"},
+		{"POST", "/labs/01-first/solve", "[solve 01-first]"},
+	} {
+		l.asked = nil
+		status, _, body := ask(t, step.method, url+"/api/v1"+step.path, "")
+		if status != 200 || len(l.asked) == 0 || l.asked[0] != step.asked {
+			t.Errorf("%s %s: %d %s, asked %v, want %s", step.method, step.path, status, body, l.asked, step.asked)
+		}
+		if step.method == "POST" && decode[labs.Attempt](t, body).ID != 7 {
+			t.Errorf("%s: %s", step.path, body)
+		}
+	}
+	for _, path := range []string{"/labs?lang=fr", "/labs?student="} {
+		status, _, body := ask(t, "GET", url+"/api/v1"+path, "")
+		mustRefuse(t, status, body, 400, "badRequest")
+	}
+	status, _, body := ask(t, "POST", url+"/api/v1/labs/01-first/explode", "")
+	mustRefuse(t, status, body, 404, "notFound")
+	for err, want := range map[error]struct {
+		status int
+		code   string
+	}{
+		labs.ErrUnknownLab: {404, "unknownLab"}, labs.ErrNotStarted: {409, "notStarted"}, labs.ErrBusy: {409, "busy"},
+		context.DeadlineExceeded: {500, "failed"},
+	} {
+		l.err = fmt.Errorf("lab: %w", err)
+		status, _, body := ask(t, "POST", url+"/api/v1/labs/01-first/check", "")
+		mustRefuse(t, status, body, want.status, want.code)
+	}
+}
+
+func TestLabsSeeTheTraceWithoutItsMessages(t *testing.T) {
+	room := newClassroom()
+	l, _ := withLesson(t, Config{Control: room})
+	mustSoon(t, func() bool { _, n := l.trace.World(); return n == 4 })
+	room.tracers["kafka-2"].Emit(trace.MessageSent{Message: trace.Message{Name: "Fetch"}})
+	room.tracers["kafka-2"].Emit(trace.KafkaTopicCreated{Topic: `a "kind":"message.` + "trap", Replicas: [][]int32{{2}}})
+	mustSoon(t, func() bool { _, n := l.trace.World(); return n == 6 })
+	events := l.trace.EventsAfter(4)
+	if len(events) != 1 || events[0].N != 6 || events[0].Node != "kafka-2" || events[0].Kind != "kafka.topicCreated" || events[0].Data["topic"] == "" {
+		t.Errorf("events: %+v", events)
+	}
+	state, _ := l.trace.World()
+	if len(state.Kafka.Topics) != 1 {
+		t.Errorf("topics: %v", state.Kafka.Topics)
+	}
+}
+
+func TestLabsAreShownABoundedNumberOfEvents(t *testing.T) {
+	room := newClassroom()
+	l, _ := withLesson(t, Config{Control: room})
+	const more = 1000
+	for range eventsChecked + more {
+		room.tracers["kafka-2"].Emit(trace.NodeReady{})
+	}
+	last := uint64(4 + eventsChecked + more)
+	mustSoon(t, func() bool { _, n := l.trace.World(); return n == last })
+	events := l.trace.EventsAfter(0)
+	if len(events) != eventsChecked || events[len(events)-1].N != last {
+		t.Errorf("%d events, the last is %d of %d", len(events), events[len(events)-1].N, last)
+	}
+}
