@@ -37,17 +37,40 @@ func (r *Runner) kafkaCreateTopic(ctx context.Context, action lab.KafkaCreateTop
 	})
 }
 
+// kafkaDeleteTopic returns once a topic of that name could be created again: Kafka answers a deletion as soon as it is decided, and the
+// brokers remove their replicas afterwards.
 func (r *Runner) kafkaDeleteTopic(ctx context.Context, action lab.KafkaDeleteTopic) error {
 	return r.kafkaAdmin(func(admin *kadm.Client) error {
 		answer, err := admin.DeleteTopic(ctx, action.Topic)
 		if err == nil {
 			err = answer.Err
 		}
-		if err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		if errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("delete Kafka topic %s: %w", action.Topic, err)
 		}
-		return nil
+		for {
+			answers, err := admin.ValidateCreateTopics(ctx, 1, 1, nil, action.Topic)
+			if err == nil && answers[action.Topic].Err == nil {
+				return nil
+			}
+			if err := wait(ctx); err != nil {
+				return fmt.Errorf("wait until Kafka topic %s is gone: %w", action.Topic, err)
+			}
+		}
 	})
+}
+
+// wait lets a little time pass before something is asked again.
+func wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(50 * time.Millisecond):
+		return nil
+	}
 }
 
 // kafkaDeleteGroup asks again while the group's coordinator is being found, which on a new cluster includes creating __consumer_offsets.
@@ -64,10 +87,8 @@ func (r *Runner) kafkaDeleteGroup(ctx context.Context, action lab.KafkaDeleteGro
 			case !kerr.IsRetriable(err) && !errors.Is(err, kerr.CoordinatorNotAvailable):
 				return fmt.Errorf("delete consumer group %s: %w", action.Group, err)
 			}
-			select {
-			case <-ctx.Done():
+			if waited := wait(ctx); waited != nil {
 				return fmt.Errorf("delete consumer group %s: %w", action.Group, err)
-			case <-time.After(100 * time.Millisecond):
 			}
 		}
 	})
