@@ -38,7 +38,6 @@ type consumer struct {
 	connected    time.Time
 
 	key          subscription.ConsumerID
-	early        int // permits that came before the consumer was attached; guarded by conn.mu
 	epoch        *uint64
 	redelivered  traffic
 	sent         traffic
@@ -218,21 +217,15 @@ func (c *connection) handleCloseConsumer(command *pulsarpb.BaseCommand, size int
 	return nil
 }
 
-// FLOW: the client has room for so many more messages. Permits that come before the consumer is attached wait for it.
+// FLOW: the client has room for so many more messages. Permits that come before the consumer is attached are meant for an earlier
+// consumer of the same id, which was closed; the client gives permits anew when it knows that it is attached.
 func (c *connection) handleFlow(command *pulsarpb.BaseCommand, size int) error {
 	flow := command.GetFlow()
 	permits := int(flow.GetMessagePermits())
-	c.mu.Lock()
-	found := c.consumers[flow.GetConsumerId()]
-	if found != nil && found.topic.Load() == nil {
-		found.early += permits
-		found = nil
-	}
-	c.mu.Unlock()
-	if found == nil {
+	found, t := c.attached(flow.GetConsumerId())
+	if t == nil {
 		return nil
 	}
-	t := found.topic.Load()
 	c.sequence++
 	c.traceReceived(command, size, t.name.String(), c.sequence, -1, permits)
 	return ignoreClosing(t.submit(c.broker.context, func() { t.flow(found, permits) }))

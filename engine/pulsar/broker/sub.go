@@ -149,7 +149,7 @@ func (s *sub) join(c *consumer, answer func(error)) {
 	}
 	c.subscription = s
 	s.consumers[c.key] = c
-	early := c.attach(s.topic)
+	c.topic.Store(s.topic)
 	if !c.conn.holdsConsumer(c) {
 		s.leave(c)
 		return
@@ -161,20 +161,7 @@ func (s *sub) join(c *consumer, answer func(error)) {
 	// The client knows of its consumer only after SUCCESS: what concerns the consumer follows it.
 	answer(nil)
 	s.apply(effects)
-	if early > 0 {
-		s.state.Flow(c.key, early)
-	}
 	s.dispatch()
-}
-
-// attach makes the consumer reachable for its connection, and returns the permits that came before.
-func (c *consumer) attach(t *topic) int {
-	c.conn.mu.Lock()
-	defer c.conn.mu.Unlock()
-	c.topic.Store(t)
-	early := c.early
-	c.early = 0
-	return early
 }
 
 // traceName is unique within the broker.
