@@ -68,7 +68,9 @@ func streamUnderChaos(t *testing.T, seed uint64) {
 				break
 			}
 			rest = rest[n:]
-			time.Sleep(time.Duration(own.IntN(40)) * time.Millisecond)
+			if own.IntN(2) == 0 {
+				time.Sleep(time.Duration(own.IntN(80)) * time.Millisecond)
+			}
 		}
 		<-calm // over a cut link a close may lose what was written before
 		if err := p.a.Close(); err != nil {
