@@ -27,7 +27,7 @@ async function controllerName(): Promise<string> {
 /** Waits until the page says so; the picture runs a little behind the clusters. */
 async function until<T>(look: () => Promise<T>, wanted: (seen: T) => boolean, what: string): Promise<T> {
   let seen: T;
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 45_000;
   do {
     seen = await look();
     if (wanted(seen)) return seen;

@@ -105,11 +105,12 @@ function allPartitions(state: State): NamedPartition[] {
   );
 }
 
-/** The last offsets of a partition: at least SHOWN_OFFSETS, and enough that the replica that is furthest behind is still in the strip. */
+/** The last offsets of a partition: at least SHOWN_OFFSETS, and enough that the served replica that is furthest behind is still in the strip. */
 export function stripScale(partition: KafkaPartition): { from: number; to: number } {
-  const ends = partition.replicas.map((id) => partition.logs[id]?.leo ?? 0);
-  const furthest = Math.max(0, ...ends);
-  const behind = furthest - Math.min(furthest, ...ends);
+  const logs = partition.replicas.map((id) => partition.logs[id]).filter((log) => log !== undefined);
+  const furthest = Math.max(0, ...logs.map((log) => log.leo));
+  const served = logs.filter((log) => log.role !== 'offline');
+  const behind = furthest - Math.min(furthest, ...served.map((log) => log.leo));
   let shown = SHOWN_OFFSETS;
   while (shown < behind * 1.25 && shown < furthest) shown *= 2;
   const from = Math.max(0, furthest - shown);

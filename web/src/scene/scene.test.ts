@@ -46,6 +46,8 @@ describe('Kafka-mode', () => {
     expect(stripScale(partition({ logs: { 1: log({ leo: 12 }) } }))).toEqual({ from: 0, to: 40 });
     const even = partition({ logs: { 1: log({ leo: 1000 }), 2: log({ leo: 995 }), 3: log({ leo: 1000 }) } });
     expect(stripScale(even)).toEqual({ from: 960, to: 1000 });
+    const dead = partition({ logs: { 1: log({ leo: 1000 }), 2: log({ leo: 1000 }), 3: log({ role: 'offline', leo: 8 }) } });
+    expect(stripScale(dead), 'a dead replica does not squeeze the others').toEqual({ from: 960, to: 1000 });
     const { from, to } = stripScale(partition({ logs: { 1: log({ leo: 1000 }), 2: log({ leo: 1000 }), 3: log({ leo: 800 }) } }));
     expect(from).toBeLessThan(800);
     expect(to).toBe(1000);
