@@ -64,26 +64,6 @@ func (h *handler) routeSubscriptions(topic *gin.RouterGroup, named, owned topicR
 	}
 	sub.POST("/expireMessages/:seconds", each(expire))
 	topic.POST("/all_subscription/expireMessages/:seconds", each(expire))
-	sub.GET("/position/:index", owned(func(c *gin.Context, name broker.TopicName) {
-		index, err := number(c, "index")
-		var message broker.StoredMessage
-		if err == nil {
-			message, err = h.broker.PeekMessage(c.Request.Context(), name, c.Param("subscription"), int(index))
-		}
-		sendMessage(c, message, err)
-	}))
-	topic.GET("/ledger/:ledger/entry/:entry", owned(func(c *gin.Context, name broker.TopicName) {
-		ledger, err := number(c, "ledger")
-		var entry int64
-		if err == nil {
-			entry, err = number(c, "entry")
-		}
-		var message broker.StoredMessage
-		if err == nil {
-			message, err = h.broker.ReadMessage(c.Request.Context(), name, managedledger.Position{Ledger: ledger, Entry: entry})
-		}
-		sendMessage(c, message, err)
-	}))
 }
 
 // eachPartition applies an operation at the topic's owner, or sends the same request to the owner of each partition.

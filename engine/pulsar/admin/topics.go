@@ -46,6 +46,26 @@ func (h *handler) routeTopics(group *gin.RouterGroup, domain string) {
 	owned := func(act func(*gin.Context, broker.TopicName)) gin.HandlerFunc {
 		return named(func(c *gin.Context, name broker.TopicName) { h.onOwner(c, name, func() { act(c, name) }) })
 	}
+	h.routePartitions(topic, named)
+	h.routeTopic(topic, named, owned)
+	h.routeSubscriptions(topic, named, owned)
+	h.routeMessages(topic, owned)
+}
+
+// routePartitions is what concerns a topic as a whole; any broker answers.
+func (h *handler) routePartitions(topic *gin.RouterGroup, named topicRoute) {
+	topic.PUT("/partitions", named(h.createPartitioned))
+	topic.GET("/partitions", named(h.partitions))
+	topic.POST("/partitions", named(h.growPartitions))
+	topic.DELETE("/partitions", named(func(c *gin.Context, name broker.TopicName) {
+		done(c, h.deletePartitioned(c.Request.Context(), name, flag(c, "force")))
+	}))
+	topic.GET("/partitioned-stats", named(h.partitionedStats))
+	topic.GET("/partitioned-internalStats", named(h.partitionedInternalStats))
+}
+
+// routeTopic is what concerns one topic or partition; its owner answers.
+func (h *handler) routeTopic(topic *gin.RouterGroup, named, owned topicRoute) {
 	topic.PUT("", owned(h.createTopic))
 	topic.DELETE("", owned(func(c *gin.Context, name broker.TopicName) {
 		if err := h.refusePartitioned(name); err != nil {
@@ -53,12 +73,6 @@ func (h *handler) routeTopics(group *gin.RouterGroup, domain string) {
 			return
 		}
 		done(c, h.broker.DeleteTopic(c.Request.Context(), name, flag(c, "force")))
-	}))
-	topic.PUT("/partitions", named(h.createPartitioned))
-	topic.GET("/partitions", named(h.partitions))
-	topic.POST("/partitions", named(h.growPartitions))
-	topic.DELETE("/partitions", named(func(c *gin.Context, name broker.TopicName) {
-		done(c, h.deletePartitioned(c.Request.Context(), name, flag(c, "force")))
 	}))
 	topic.GET("/stats", owned(func(c *gin.Context, name broker.TopicName) {
 		stats, err := h.broker.TopicStats(c.Request.Context(), name)
@@ -68,13 +82,15 @@ func (h *handler) routeTopics(group *gin.RouterGroup, domain string) {
 		stats, err := h.broker.InternalStats(c.Request.Context(), name)
 		answer(c, stats, err)
 	}))
-	topic.GET("/partitioned-stats", named(h.partitionedStats))
-	topic.GET("/partitioned-internalStats", named(h.partitionedInternalStats))
 	topic.PUT("/unload", named(h.unload))
 	topic.POST("/terminate", owned(func(c *gin.Context, name broker.TopicName) {
 		last, err := h.broker.Terminate(c.Request.Context(), name)
 		answer(c, messageID(last, name, -1), err)
 	}))
+}
+
+// routeMessages finds and reads stored messages.
+func (h *handler) routeMessages(topic *gin.RouterGroup, owned topicRoute) {
 	topic.GET("/lastMessageId", owned(func(c *gin.Context, name broker.TopicName) {
 		last, index, err := h.broker.LastMessage(c.Request.Context(), name)
 		answer(c, messageID(last, name, index), err)
@@ -87,7 +103,26 @@ func (h *handler) routeTopics(group *gin.RouterGroup, domain string) {
 		}
 		answer(c, messageID(found, name, -1), err)
 	}))
-	h.routeSubscriptions(topic, named, owned)
+	topic.GET("/subscription/:subscription/position/:index", owned(func(c *gin.Context, name broker.TopicName) {
+		index, err := number(c, "index")
+		var message broker.StoredMessage
+		if err == nil {
+			message, err = h.broker.PeekMessage(c.Request.Context(), name, c.Param("subscription"), int(index))
+		}
+		sendMessage(c, message, err)
+	}))
+	topic.GET("/ledger/:ledger/entry/:entry", owned(func(c *gin.Context, name broker.TopicName) {
+		ledger, err := number(c, "ledger")
+		var entry int64
+		if err == nil {
+			entry, err = number(c, "entry")
+		}
+		var message broker.StoredMessage
+		if err == nil {
+			message, err = h.broker.ReadMessage(c.Request.Context(), name, managedledger.Position{Ledger: ledger, Entry: entry})
+		}
+		sendMessage(c, message, err)
+	}))
 }
 
 // messageIDAnswer is Pulsar's MessageIdImpl.
