@@ -38,6 +38,7 @@ func (b *Bookie) join(ctx context.Context, s metadata.Session) error {
 		id := s.ID()
 		err := b.register(s.Store)
 		var refused *cookieError
+		var broken *diskError
 		switch {
 		case err == nil:
 			registered = id
@@ -45,7 +46,7 @@ func (b *Bookie) join(ctx context.Context, s metadata.Session) error {
 			b.announceReady()
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &refused):
+		case errors.As(err, &refused), errors.As(err, &broken):
 			return err
 		default:
 			b.logger.Warn("bookie cannot register yet", "bookie", b.address, "error", err)
@@ -77,6 +78,11 @@ type cookieError struct{ text string }
 
 func (e *cookieError) Error() string { return e.text }
 
+// diskError: trying again does not help, unlike with ZooKeeper.
+type diskError struct{ error }
+
+func (e *diskError) Unwrap() error { return e.error }
+
 const (
 	cookieFile    = "VERSION"
 	maxCookieFile = 64 << 10
@@ -98,7 +104,7 @@ func (b *Bookie) checkCookie(store metadata.Store) error {
 	}
 	own, err := b.readCookieFile()
 	if err != nil {
-		return err
+		return &diskError{err}
 	}
 	switch {
 	case own == "" && !missing:
@@ -106,7 +112,7 @@ func (b *Bookie) checkCookie(store metadata.Store) error {
 			"Bring the disk back, or delete %s after the ledgers were re-replicated", b.address, path)}
 	case own == "":
 		if err := replaceFile(b.config.Disk, ".", cookieFile, []byte(cookie.Encode())); err != nil {
-			return err
+			return &diskError{err}
 		}
 	case own != cookie.Encode():
 		return &cookieError{fmt.Sprintf("the disk of bookie %s belongs to another bookie or cluster: it has the cookie %q, expected %q", b.address, own, cookie.Encode())}
