@@ -77,6 +77,7 @@ func code(err *kerr.Error) int16 {
 
 // leaderAndISR gives replicas their roles.
 func (c *control) leaderAndISR(request *kmsg.LeaderAndISRRequest) *kmsg.LeaderAndISRResponse {
+	normalizeLeaderAndISR(request)
 	response := kmsg.NewPtrLeaderAndISRResponse()
 	if err := c.fence(request.ControllerEpoch, request.BrokerEpoch); err != nil {
 		response.ErrorCode = err.Code
@@ -126,6 +127,7 @@ func (c *control) readTopicConfig(topic kmsg.LeaderAndISRRequestTopicState) {
 
 // updateMetadata replaces what this broker tells clients about the cluster.
 func (c *control) updateMetadata(request *kmsg.UpdateMetadataRequest) *kmsg.UpdateMetadataResponse {
+	normalizeUpdateMetadata(request)
 	response := kmsg.NewPtrUpdateMetadataResponse()
 	if err := c.fence(request.ControllerEpoch, request.BrokerEpoch); err != nil {
 		response.ErrorCode = err.Code
@@ -146,6 +148,7 @@ func (c *control) updateMetadata(request *kmsg.UpdateMetadataRequest) *kmsg.Upda
 
 // stopReplica ends replicas, and deletes them where asked to.
 func (c *control) stopReplica(request *kmsg.StopReplicaRequest) *kmsg.StopReplicaResponse {
+	normalizeStopReplica(request)
 	response := kmsg.NewPtrStopReplicaResponse()
 	if err := c.fence(request.ControllerEpoch, request.BrokerEpoch); err != nil {
 		response.ErrorCode = err.Code
