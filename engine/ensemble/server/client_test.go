@@ -291,3 +291,18 @@ func TestAMinorityDoesNotServe(t *testing.T) {
 		t.Errorf("session %x became %x", session, conn.SessionID())
 	}
 }
+
+// TestAStoppedLeaderHandsOver: when it has stopped, another one leads already.
+func TestAStoppedLeaderHandsOver(t *testing.T) {
+	e := newEnsemble(t, 3, nil)
+	e.start(1, 2, 3)
+	e.awaitReady(1, 2, 3)
+	leader := e.leader()
+	e.stop(leader)
+	for id := range e.running {
+		if stats, ok := zk.FLWSrvr(e.addresses(id), time.Second); ok && stats[0].Mode == zk.ModeLeader {
+			return
+		}
+	}
+	t.Error("nobody leads after the leader has stopped")
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -27,6 +28,7 @@ type consensus struct {
 	proposals   []*raftpb.Entry // commands to be ordered, as leader
 	deferred    []byte          // a reconfig request that waits until the leader has caught up
 	campaigned  bool
+	campaignIn  int             // ticks; 0 for not at all
 	heard       map[int32]hello // what the other servers last said about themselves
 }
 
@@ -309,7 +311,42 @@ func (e connectedEvent) happen(o *owner) {
 	o.campaignEarly()
 }
 
-func (e disconnectedEvent) happen(*owner) {}
+// happen: when nobody listens any more where the leader was, it is dead, and nobody needs to wait for its silence to last. The servers
+// that find out take their turns, so that they do not split the votes.
+func (e disconnectedEvent) happen(o *owner) {
+	if o.raft == nil || !e.refused || o.leader == raft.None || e.to != serverOf(o.leader) || o.isLeader() {
+		return
+	}
+	turn := 0
+	for _, id := range o.members.GetVoters() {
+		if id < o.storage.raftID && id != o.leader {
+			turn++
+		}
+	}
+	o.log.Info("the leader is dead", "leader", o.config.name(e.to))
+	if err := o.raft.ForgetLeader(); err != nil {
+		o.log.Debug("forgetting the leader", "error", err)
+		return
+	}
+	o.campaignIn = 1 + 2*turn
+}
+
+// tickCampaign campaigns when this server's turn has come and there is still no leader.
+func (o *owner) tickCampaign() {
+	if o.campaignIn == 0 {
+		return
+	}
+	if o.leader != raft.None {
+		o.campaignIn = 0
+		return
+	}
+	if o.campaignIn--; o.campaignIn > 0 || !slices.Contains(o.members.GetVoters(), o.storage.raftID) {
+		return
+	}
+	if err := o.raft.Campaign(); err != nil {
+		o.log.Debug("campaigning", "error", err)
+	}
+}
 
 // happen: a message to a Raft id that this server had before it lost its disk, or before it has one, is not for it.
 func (e raftEvent) happen(o *owner) {
@@ -362,9 +399,4 @@ func (o *owner) begin() {
 	o.traceTree()
 	o.serving.incarnation = max(o.tree.Incarnation(int32(o.config.ID))+1, time.Now().UnixNano())
 	o.campaignEarly()
-}
-
-// end is called once, after the last event: clients are let go.
-func (o *owner) end() {
-	o.stopServing("the server stops")
 }

@@ -107,8 +107,8 @@ func (o *owner) peerAddresses() map[int32]string {
 	return addresses
 }
 
-// run handles events until ctx ends.
-func (o *owner) run(ctx context.Context) error {
+// run handles events until it is asked to end or something around it fails, which ends ctx.
+func (o *owner) run(asked, ctx context.Context) error {
 	ticker := time.NewTicker(o.config.raftTick())
 	defer ticker.Stop()
 	last := time.Now()
@@ -124,8 +124,10 @@ func (o *owner) run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			o.end()
+			o.stopServing("the server fails")
 			return nil
+		case <-asked.Done():
+			return o.end(ctx, ticker)
 		case e := <-o.server.inbox:
 			e.happen(o)
 			o.handleWaiting()
@@ -156,6 +158,7 @@ func (o *owner) tick(elapsed time.Duration) {
 		return
 	}
 	o.raft.Tick()
+	o.tickCampaign()
 	o.tickServing(elapsed)
 	o.tickStream(elapsed)
 	o.tickLeading(elapsed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -21,7 +22,7 @@ func (p *peer) run(ctx context.Context) {
 			wait = redialFirst
 			err = p.serve(ctx, dialled)
 		} else {
-			p.transport.events.disconnected(p.server, true)
+			p.transport.events.disconnected(p.server, errors.Is(err, syscall.ECONNREFUSED))
 		}
 		if ctx.Err() != nil {
 			return

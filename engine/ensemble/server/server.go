@@ -55,12 +55,13 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) run(ctx context.Context) (err error) {
+func (s *Server) run(asked context.Context) (err error) {
 	storage, recovered, err := openStorage(s.config.Disk)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	// The goroutines go on for a moment after asked has ended, so that a leader can hand over.
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(asked))
 	defer cancel(nil)
 	listeners, err := s.listen()
 	if err != nil {
@@ -73,12 +74,10 @@ func (s *Server) run(ctx context.Context) (err error) {
 			return err
 		}
 		s.start(ctx, cancel, o, listeners)
-		return o.run(ctx)
+		return o.run(asked, ctx)
 	})
 	cancel(err)
-	for _, listener := range listeners {
-		_ = listener.Close()
-	}
+	closeAll(listeners)
 	close(s.stopped)
 	s.tasks.Wait()
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"twinlog/engine/ensemble/protocol"
@@ -71,6 +73,41 @@ func (o *owner) stopServing(reason string) {
 		o.serving.on = false
 		o.newIncarnation()
 	}
+}
+
+// handoverLimit is how long a leader that ends waits for another one to take over.
+const handoverLimit = 300 * time.Millisecond
+
+// end lets the clients go and, on a leader, hands the leadership over, so that nobody has to wait for an election. It fails fast when
+// there is nobody to hand over to, as after a kill.
+func (o *owner) end(ctx context.Context, ticker *time.Ticker) error {
+	o.stopServing("the server stops")
+	if o.raft == nil || !o.isLeader() {
+		return nil
+	}
+	successor := o.successor(o.tree.Membership().Servers)
+	if successor == 0 || !slices.Contains(o.transport.connectedTo(), serverOf(successor)) {
+		return nil
+	}
+	o.raft.TransferLeader(successor)
+	limit := time.NewTimer(handoverLimit)
+	defer limit.Stop()
+	for o.isLeader() || o.leader == 0 {
+		if err := o.advance(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-limit.C:
+			return nil
+		case e := <-o.server.inbox:
+			e.happen(o)
+		case <-ticker.C:
+			o.raft.Tick()
+		}
+	}
+	return nil
 }
 
 // hangUp closes a connection. Its session lives on.
