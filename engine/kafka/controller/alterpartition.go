@@ -21,6 +21,8 @@ const (
 	PreferredLeaderNotAvailable
 	EligibleLeadersNotAvailable
 	TopicBeingDeleted
+	NoReassignmentInProgress
+	InvalidReplicaAssignment
 )
 
 // ISRMember is a replica that a leader wants in the ISR.
@@ -54,6 +56,7 @@ func (s *State) AlterPartition(broker int32, brokerEpoch int64, proposals []ISRP
 		return nil, StaleBrokerEpoch, plan
 	}
 	decisions := make([]ISRDecision, 0, len(proposals))
+	var changed []*partition
 	b := s.newBatch(&plan)
 	for _, proposal := range proposals {
 		decision := ISRDecision{Partition: proposal.Partition}
@@ -65,6 +68,7 @@ func (s *State) AlterPartition(broker int32, brokerEpoch int64, proposals []ISRP
 			next.ISR, next.Recovering = proposal.brokers(), proposal.Recovering
 			s.write(&plan, p, next, reasonISRChanged)
 			b.updateMetadata(s.liveIDs(), p)
+			changed = append(changed, p)
 		}
 		if decision.Outcome == OK {
 			decision.Leadership = *p.leadership
@@ -73,6 +77,11 @@ func (s *State) AlterPartition(broker int32, brokerEpoch int64, proposals []ISRP
 		decisions = append(decisions, decision)
 	}
 	b.flush()
+	for _, p := range changed { // that may have been what a reassignment waited for
+		if p.assignment.Reassigning() && s.targetInSync(p) {
+			s.reassign(&plan, p)
+		}
+	}
 	return decisions, OK, plan
 }
 

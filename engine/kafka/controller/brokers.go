@@ -29,6 +29,7 @@ func (s *State) BrokersChanged(registered []Broker) Plan {
 	s.brokersStarted(&plan, bounced)
 	s.brokersFailed(&plan, dead)
 	s.brokersChanged(&plan, changed)
+	s.resumeReassignments(&plan, s.targetInSync)
 	return plan
 }
 
@@ -60,6 +61,9 @@ func (s *State) brokersStarted(plan *Plan, started []Broker) {
 		return isNew[r.broker] && r.state() != DeletionStarted && r.state() != DeletionSuccessful
 	}))
 	s.electWhereNeeded(plan)
+	s.resumeReassignments(plan, func(p *partition) bool {
+		return slices.ContainsFunc(newIDs, func(id int32) bool { return slices.Contains(p.assignment.target(), id) })
+	})
 	s.makeEligible(s.replicas(func(r replica) bool { return isNew[r.broker] }))
 	s.resumeDeletions(plan)
 }
@@ -93,6 +97,7 @@ func (s *State) ReplicasFailed(broker int32, partitions []Partition) Plan {
 	}
 	if len(offline) > 0 {
 		s.replicasBecameOffline(&plan, offline)
+		s.resumeReassignments(&plan, s.targetInSync)
 	}
 	return plan
 }

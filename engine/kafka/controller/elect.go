@@ -36,6 +36,7 @@ func (s *State) Elect(kind ElectionType, partitions []Partition) ([]ElectionOutc
 		}
 	}
 	b.flush()
+	s.resumeReassignments(&plan, s.targetInSync)
 	return outcomes, plan
 }
 
@@ -98,6 +99,7 @@ func (s *State) SetUncleanElection(name string, enabled bool) Plan {
 	topic.uncleanElection = enabled
 	if enabled {
 		s.electWhereNeeded(&plan)
+		s.resumeReassignments(&plan, s.targetInSync)
 	}
 	return plan
 }

@@ -69,6 +69,18 @@ func (preferredStrategy) choose(s *State, p *partition) (elected, bool) {
 	}, true
 }
 
+// reassignmentStrategy chooses among the replicas to which a partition was moved.
+type reassignmentStrategy struct{}
+
+func (reassignmentStrategy) choose(s *State, p *partition) (elected, bool) {
+	live := keep(p.assignment.Replicas, func(replica int32) bool { return s.online(p, replica) })
+	leader, found := first(live, p.inISR)
+	if !found {
+		return elected{}, false
+	}
+	return elected{leader: leader, isr: p.leadership.ISR, recovering: p.leadership.Recovering, recipients: live, reason: reasonReassigned}, true
+}
+
 // shutdownStrategy moves the leadership off brokers that are about to leave.
 type shutdownStrategy struct{}
 

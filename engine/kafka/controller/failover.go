@@ -31,6 +31,7 @@ func (s *State) Start(snapshot Snapshot) Plan {
 	s.tellBrokersAboutEachOther(&plan, s.liveIDs())
 	s.startReplicas(&plan)
 	s.startPartitions(&plan)
+	s.resumeReassignments(&plan, func(*partition) bool { return true })
 	s.resumeDeletions(&plan)
 	return plan
 }

@@ -164,6 +164,19 @@ func (h *history) FailStorage(t *rapid.T) {
 	h.take(h.state.ReplicasFailed(id, all))
 }
 
+func (h *history) Reassign(t *rapid.T) {
+	names := slices.SortedFunc(maps.Keys(h.states), comparePartitions)
+	if len(names) == 0 {
+		t.Skip("no partitions")
+	}
+	wanted := Reassignment{Partition: rapid.SampledFrom(names).Draw(t, "partition")}
+	if rapid.IntRange(0, 3).Draw(t, "take back") > 0 {
+		wanted.Replicas = rapid.Permutation([]int32{1, 2, 3, 4, 5}).Draw(t, "replicas")[:rapid.IntRange(0, 3).Draw(t, "factor")]
+	}
+	_, plan := h.state.Reassign([]Reassignment{wanted})
+	h.take(plan)
+}
+
 func (h *history) Failover(t *rapid.T) {
 	h.epoch++
 	h.answers = nil
@@ -183,6 +196,12 @@ func (h *history) Check(t *rapid.T) {
 		}
 		if h.state.BeingDeleted(name.Topic) {
 			continue
+		}
+		if outside := keep(written.ISR, func(id int32) bool { return !slices.Contains(p.assignment.Replicas, id) }); len(outside) > 0 {
+			t.Fatalf("%v: %v are in the ISR and not among the replicas %v", name, outside, p.assignment.Replicas)
+		}
+		if p.assignment.Reassigning() && h.state.targetInSync(p) && !h.state.BeingDeleted(name.Topic) {
+			t.Fatalf("%v: all targets of %+v are in the ISR %v, and the reassignment does not end", name, p.assignment, written.ISR)
 		}
 		electable := slices.ContainsFunc(written.ISR, func(replica int32) bool { return h.state.online(p, replica) })
 		if written.Leader == NoLeader && electable {

@@ -46,11 +46,10 @@ type SetLeadership struct {
 	ExpectedVersion int32
 }
 
-// SetTopic replaces /brokers/topics/T: all assignments of the topic.
-type SetTopic struct {
-	Topic       string
-	ID          metadata.TopicID
-	Assignments map[int32]Assignment
+// SetAssignment changes one partition in /brokers/topics/T; the others stay as the znode says.
+type SetAssignment struct {
+	Partition  Partition
+	Assignment Assignment
 }
 
 // DeleteTopic removes /brokers/topics/T and all below it, /config/topics/T and /admin/delete_topics/T.
@@ -69,7 +68,7 @@ func (CreatePartitionsParent) write() {}
 func (CreatePartition) write()        {}
 func (CreateLeadership) write()       {}
 func (SetLeadership) write()          {}
-func (SetTopic) write()               {}
+func (SetAssignment) write()          {}
 func (DeleteTopic) write()            {}
 func (ForgetDeletion) write()         {}
 

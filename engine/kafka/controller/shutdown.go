@@ -28,6 +28,7 @@ func (s *State) ControlledShutdown(id int32, epoch int64) (remaining []Partition
 	s.elect(&plan, b, led, shutdownStrategy{})
 	b.flush()
 	s.replicasToOffline(&plan, followed)
+	s.resumeReassignments(&plan, s.targetInSync)
 	for _, p := range led {
 		if p.leadership.Leader == id {
 			remaining = append(remaining, p.name)

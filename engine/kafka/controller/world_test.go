@@ -13,6 +13,8 @@ type znodes struct {
 	topics  map[string]map[int32][]int32
 	parents map[string]bool
 	states  map[Partition]Leadership
+	// moving holds the adding and removing replicas.
+	moving map[Partition]Assignment
 	// unclean says whether unclean elections are allowed for the topic.
 	unclean  map[string]bool
 	deletion map[string]bool
@@ -28,6 +30,7 @@ type fataler interface {
 func newZnodes(t fataler) *znodes {
 	return &znodes{
 		t: t, topics: map[string]map[int32][]int32{}, parents: map[string]bool{}, states: map[Partition]Leadership{},
+		moving:  map[Partition]Assignment{},
 		unclean: map[string]bool{}, deletion: map[string]bool{}, leaders: map[Partition]map[int32]int32{},
 	}
 }
@@ -57,6 +60,9 @@ func (z *znodes) apply(plan Plan) {
 		case SetLeadership:
 			z.checkChange(write)
 			z.set(write.Partition, write.Leadership)
+		case SetAssignment:
+			z.topics[write.Partition.Topic][write.Partition.Index] = write.Assignment.Replicas
+			z.moving[write.Partition] = write.Assignment
 		case DeleteTopic:
 			z.remove(write)
 		case ForgetDeletion:
@@ -82,6 +88,7 @@ func (z *znodes) remove(write DeleteTopic) {
 			z.t.Fatalf("%+v does not fit the znodes of %v", write, name)
 		}
 		delete(z.states, name)
+		delete(z.moving, name)
 		delete(z.parents, metadata.PartitionPath(write.Topic, index))
 		delete(z.leaders, name)
 	}
@@ -144,7 +151,9 @@ func (z *znodes) topic(name string) TopicSnapshot {
 		HasPartitionsZnode: z.parents[metadata.PartitionsPath(name)], Partitions: map[int32]PartitionSnapshot{},
 	}
 	for index, replicas := range z.topics[name] {
-		partition := PartitionSnapshot{Assignment: Assignment{Replicas: slices.Clone(replicas)}, HasZnode: z.parents[metadata.PartitionPath(name, index)]}
+		moving := z.moving[Partition{name, index}]
+		assignment := Assignment{Replicas: slices.Clone(replicas), Adding: slices.Clone(moving.Adding), Removing: slices.Clone(moving.Removing)}
+		partition := PartitionSnapshot{Assignment: assignment, HasZnode: z.parents[metadata.PartitionPath(name, index)]}
 		if state, exists := z.states[Partition{name, index}]; exists {
 			state.ISR = slices.Clone(state.ISR)
 			partition.Leadership = &state

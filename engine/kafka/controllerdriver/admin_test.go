@@ -1,6 +1,7 @@
 package controllerdriver_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -285,5 +286,63 @@ func TestAllocateProducerIDs(t *testing.T) {
 		if stale.ErrorCode != kerr.StaleBrokerEpoch.Code {
 			t.Errorf("an old incarnation: %+v", stale)
 		}
+	})
+}
+
+func TestReassignment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1, 2, 3)
+		controller := c.controller()
+		c.createTopic("t", []int32{1, 2}, []int32{1})
+		request := kmsg.NewPtrAlterPartitionAssignmentsRequest()
+		move := func(index int32, replicas []int32) kmsg.AlterPartitionAssignmentsRequestTopicPartition {
+			return kmsg.AlterPartitionAssignmentsRequestTopicPartition{Partition: index, Replicas: replicas}
+		}
+		request.Topics = []kmsg.AlterPartitionAssignmentsRequestTopic{{Topic: "t", Partitions: []kmsg.AlterPartitionAssignmentsRequestTopicPartition{
+			move(0, []int32{3, 2}), move(1, []int32{9}), move(7, []int32{1}), move(1, nil),
+		}}}
+		response := c.ask(controller, request).(*kmsg.AlterPartitionAssignmentsResponse)
+		for i, want := range []int16{0, kerr.InvalidReplicaAssignment.Code, kerr.UnknownTopicOrPartition.Code, kerr.NoReassignmentInProgress.Code} {
+			if got := response.Topics[0].Partitions[i].ErrorCode; got != want {
+				t.Errorf("partition %d: error %d, want %d", i, got, want)
+			}
+		}
+		znode := func() metadata.Topic {
+			data, _, err := c.admin.Get(metadata.TopicPath("t"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			topic, err := metadata.DecodeTopic("t", data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return topic
+		}
+		if got := znode(); !slices.Equal(got.Replicas[0], []int32{3, 2, 1}) || !slices.Equal(got.Adding[0], []int32{3}) || !slices.Equal(got.Removing[0], []int32{1}) {
+			t.Errorf("the znode says %+v", got)
+		}
+		listed := c.ask(controller, kmsg.NewPtrListPartitionReassignmentsRequest()).(*kmsg.ListPartitionReassignmentsResponse)
+		if len(listed.Topics) != 1 || len(listed.Topics[0].Partitions) != 1 || !slices.Equal(listed.Topics[0].Partitions[0].AddingReplicas, []int32{3}) {
+			t.Errorf("listed %+v", listed)
+		}
+		c.eventually("the new replica is told", func() bool { _, told := c.brokers[3].role("t", 0); return told })
+		state, version := c.state("t", 0)
+		_, leader, _ := c.admin.Get(metadata.BrokerIDPath(1))
+		info, _ := c.brokers[controller].metadata().Topic("t")
+		alter := kmsg.NewPtrAlterPartitionRequest()
+		alter.Version, alter.BrokerID, alter.BrokerEpoch = 2, 1, leader.Czxid
+		p := kmsg.NewAlterPartitionRequestTopicPartition()
+		p.LeaderEpoch, p.PartitionEpoch, p.NewISR = state.LeaderEpoch, version, []int32{1, 2, 3}
+		alter.Topics = []kmsg.AlterPartitionRequestTopic{{TopicID: info.ID, Partitions: []kmsg.AlterPartitionRequestTopicPartition{p}}}
+		if answer := c.ask(controller, alter).(*kmsg.AlterPartitionResponse); answer.ErrorCode != 0 || answer.Topics[0].Partitions[0].ErrorCode != 0 {
+			t.Fatalf("answer %+v", answer)
+		}
+		if got := znode(); !slices.Equal(got.Replicas[0], []int32{3, 2}) || len(got.Adding)+len(got.Removing) != 0 || !slices.Equal(got.Replicas[1], []int32{1}) {
+			t.Errorf("in the end the znode says %+v", got)
+		}
+		if state, _ := c.state("t", 0); state.Leader != 3 || !sameMembers(state.ISR, []int32{2, 3}) {
+			t.Errorf("in the end the state is %+v", state)
+		}
+		c.eventually("the old replica is deleted", func() bool { _, has := c.brokers[1].role("t", 0); return !has })
 	})
 }

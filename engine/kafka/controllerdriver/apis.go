@@ -20,6 +20,8 @@ func (d *Driver) APIs() []reactor.API {
 		{Key: kmsg.CreatePartitions, Max: 3, Handle: d.handleCreatePartitions},
 		{Key: kmsg.ElectLeaders, Max: 2, Handle: d.handleElectLeaders},
 		{Key: kmsg.IncrementalAlterConfigs, Max: 1, Handle: d.handleIncrementalAlterConfigs},
+		{Key: kmsg.AlterPartitionAssignments, Max: 0, Handle: d.handleAlterPartitionReassignments},
+		{Key: kmsg.ListPartitionReassignments, Max: 0, Handle: d.handleListPartitionReassignments},
 		{Key: kmsg.AlterPartition, Max: 3, Handle: d.handleAlterPartition},
 		{Key: kmsg.AllocateProducerIDs, Max: 0, Handle: d.handleAllocateProducerIDs},
 	}

@@ -72,6 +72,8 @@ func outcomeError(outcome controller.Outcome) *kerr.Error {
 		controller.PreferredLeaderNotAvailable: kerr.PreferredLeaderNotAvailable,
 		controller.EligibleLeadersNotAvailable: kerr.EligibleLeadersNotAvailable,
 		controller.TopicBeingDeleted:           kerr.InvalidTopicException,
+		controller.NoReassignmentInProgress:    kerr.NoReassignmentInProgress,
+		controller.InvalidReplicaAssignment:    kerr.InvalidReplicaAssignment,
 	}[outcome]
 }
 

@@ -13,8 +13,9 @@ import (
 // write turns the writes of a plan into znode operations and does them.
 func (t *term) write(writes []controller.Write) error {
 	var operations []any
+	topics := topicZnodes{}
 	for _, write := range writes {
-		translated, err := t.operations(write)
+		translated, err := t.operations(write, topics)
 		if err != nil {
 			return err
 		}
@@ -47,7 +48,15 @@ func create(path string, data []byte) *zk.CreateRequest {
 	return &zk.CreateRequest{Path: path, Data: data, Acl: zk.WorldACL(zk.PermAll)}
 }
 
-func (t *term) operations(write controller.Write) ([]any, error) {
+// topicZnodes are the znodes of topics as the operations so far leave them.
+type topicZnodes map[string]*topicZnode
+
+type topicZnode struct {
+	payload metadata.Topic
+	version int32
+}
+
+func (t *term) operations(write controller.Write, topics topicZnodes) ([]any, error) {
 	switch write := write.(type) {
 	case controller.CreatePartitionsParent:
 		return []any{create(metadata.PartitionsPath(write.Topic), nil)}, nil
@@ -59,6 +68,8 @@ func (t *term) operations(write controller.Write) ([]any, error) {
 	case controller.SetLeadership:
 		path := metadata.PartitionStatePath(write.Partition.Topic, write.Partition.Index)
 		return []any{&zk.SetDataRequest{Path: path, Data: encodeLeadership(write.Leadership), Version: write.ExpectedVersion}}, nil
+	case controller.SetAssignment:
+		return t.setAssignment(write, topics)
 	case controller.DeleteTopic:
 		return t.deleteTopic(write)
 	case controller.ForgetDeletion:
@@ -73,6 +84,40 @@ func encodeLeadership(l controller.Leadership) []byte {
 		state.RecoveryState = metadata.Recovering
 	}
 	return state.Encode()
+}
+
+// setAssignment changes one partition in its topic's znode; what others wrote there meanwhile (new partitions) stays.
+func (t *term) setAssignment(write controller.SetAssignment, topics topicZnodes) ([]any, error) {
+	name, index := write.Partition.Topic, write.Partition.Index
+	znode := topics[name]
+	if znode == nil {
+		data, stat, found, err := t.get(metadata.TopicPath(name))
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, fmt.Errorf("%s is gone", metadata.TopicPath(name))
+		}
+		payload, err := metadata.DecodeTopic(name, data)
+		if err != nil {
+			return nil, err
+		}
+		znode = &topicZnode{payload, stat.Version}
+		topics[name] = znode
+	}
+	setOrDelete := func(replicas map[int32][]int32, ids []int32) {
+		if len(ids) == 0 {
+			delete(replicas, index)
+		} else {
+			replicas[index] = ids
+		}
+	}
+	setOrDelete(znode.payload.Replicas, write.Assignment.Replicas)
+	setOrDelete(znode.payload.Adding, write.Assignment.Adding)
+	setOrDelete(znode.payload.Removing, write.Assignment.Removing)
+	operation := &zk.SetDataRequest{Path: metadata.TopicPath(name), Data: znode.payload.Encode(), Version: znode.version}
+	znode.version++
+	return []any{operation}, nil
 }
 
 // deleteTopic removes a topic's znodes from the leaves up. The mark in /admin/delete_topics goes last: while it is there, a new controller
