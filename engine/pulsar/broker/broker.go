@@ -85,6 +85,14 @@ func (b *Broker) OperationTimeout() time.Duration { return b.config.OperationTim
 // Run serves until ctx ends. An orderly end closes the topics, gives up the bundles and closes the ZooKeeper session; where the
 // network has failed before, each of these fails at once.
 func (b *Broker) Run(ctx context.Context) error {
+	err := b.run(ctx)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // the end came before the start was complete
+	}
+	return err
+}
+
+func (b *Broker) run(ctx context.Context) error {
 	listeners, err := b.listen()
 	if err != nil {
 		return err
@@ -99,6 +107,15 @@ func (b *Broker) Run(ctx context.Context) error {
 	}
 	defer b.session.Wait()
 	defer b.zookeeper.Close()
+	finished := make(chan struct{})
+	defer close(finished)
+	b.session.Go(func() {
+		select {
+		case <-ctx.Done():
+			b.endSessionWhenCut(finished)
+		case <-finished:
+		}
+	})
 
 	opened, runStorage, storageReady, err := b.config.storage(b.config, b.zookeeper)
 	if err != nil {
@@ -162,11 +179,6 @@ func (b *Broker) serve(ctx context.Context, listeners *listeners, events <-chan 
 func (b *Broker) shutDown(listeners *listeners, cluster *sync.WaitGroup) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.config.OperationTimeout)
 	defer cancel()
-	done := make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() { b.endSessionWhenCut(done) })
-	defer watch.Wait()
-	defer close(done)
 	cluster.Wait()
 	listeners.close()
 	b.ownership.stopAcquiring()
@@ -284,7 +296,7 @@ func retryUntil(ctx context.Context, doing string, step func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", doing, err)
+			return fmt.Errorf("%s: %w: %w", doing, err, ctx.Err())
 		case <-time.After(pause):
 		}
 	}
