@@ -293,7 +293,7 @@ func TestReassignment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 1, 2, 3)
 		controller := c.controller()
-		c.createTopic("t", []int32{1, 2}, []int32{1})
+		c.createTopic("t", []int32{1, 2}, []int32{1, 3})
 		request := kmsg.NewPtrAlterPartitionAssignmentsRequest()
 		move := func(index int32, replicas []int32) kmsg.AlterPartitionAssignmentsRequestTopicPartition {
 			return kmsg.AlterPartitionAssignmentsRequestTopicPartition{Partition: index, Replicas: replicas}
@@ -337,7 +337,7 @@ func TestReassignment(t *testing.T) {
 		if answer := c.ask(controller, alter).(*kmsg.AlterPartitionResponse); answer.ErrorCode != 0 || answer.Topics[0].Partitions[0].ErrorCode != 0 {
 			t.Fatalf("answer %+v", answer)
 		}
-		if got := znode(); !slices.Equal(got.Replicas[0], []int32{3, 2}) || len(got.Adding)+len(got.Removing) != 0 || !slices.Equal(got.Replicas[1], []int32{1}) {
+		if got := znode(); !slices.Equal(got.Replicas[0], []int32{3, 2}) || len(got.Adding)+len(got.Removing) != 0 || !slices.Equal(got.Replicas[1], []int32{1, 3}) {
 			t.Errorf("in the end the znode says %+v", got)
 		}
 		if state, _ := c.state("t", 0); state.Leader != 3 || !sameMembers(state.ISR, []int32{2, 3}) {
