@@ -131,10 +131,37 @@ func (s *simulation) kill(id int) {
 	l.view.Sever()
 	l.faults.Sever()
 	l.cancel()
-	if err := <-l.done; err != nil && !errors.Is(err, disk.ErrSevered) {
+	if err := <-l.done; err != nil && !errors.Is(err, disk.ErrSevered) && !errors.Is(err, errBroken) {
 		s.t.Errorf("server %d: %v", id, err)
 	}
 	s.disks[id].Crash(s.random)
+}
+
+var errBroken = errors.New("the disk is broken")
+
+// breakDisk makes the next sync fail: the server must end, and must not have acknowledged what it could not sync.
+func (s *simulation) breakDisk(id int) {
+	l := s.lives[id]
+	l.faults.Set(disk.Fault{FailSync: errBroken})
+	select {
+	case err := <-l.done:
+		if !errors.Is(err, errBroken) {
+			s.t.Errorf("server %d, whose disk does not sync: %v", id, err)
+		}
+		l.done <- err
+	case <-time.After(5 * time.Second): // it had nothing to sync
+	}
+	s.kill(id)
+}
+
+// freeze stops a server as SIGSTOP would.
+func (s *simulation) freeze(id int) {
+	l := s.lives[id]
+	l.view.Freeze()
+	l.faults.Freeze()
+	time.Sleep(time.Duration(100+s.random.IntN(5000)) * time.Millisecond)
+	l.faults.Thaw()
+	l.view.Thaw()
 }
 
 // disturb does faults until ctx ends.
@@ -147,7 +174,14 @@ func (s *simulation) disturb(ctx context.Context) {
 		}
 		id := 1 + s.random.IntN(simulatedServers)
 		other := 1 + (id+s.random.IntN(simulatedServers-1))%simulatedServers
-		switch kind := s.random.IntN(8); {
+		kind := s.random.IntN(10)
+		for len(s.lives) < simulatedServers-1 { // without a majority there is nothing to see for long
+			kind, id = 2, 1+s.random.IntN(simulatedServers)
+			if s.lives[id] == nil {
+				break
+			}
+		}
+		switch {
 		case kind < 2 && s.lives[id] != nil:
 			s.faults["kill"]++
 			s.kill(id)
@@ -167,7 +201,13 @@ func (s *simulation) disturb(ctx context.Context) {
 			s.faults["heal"]++
 			s.healLinks()
 		case kind == 7 && len(s.lives) == simulatedServers:
-			s.wipe(ctx, id)
+			s.wipe(id)
+		case kind == 8 && s.lives[id] != nil:
+			s.faults["freeze"]++
+			s.freeze(id)
+		case kind == 9 && s.lives[id] != nil:
+			s.faults["sync error"]++
+			s.breakDisk(id)
 		}
 	}
 }
@@ -188,7 +228,7 @@ func (s *simulation) healLinks() {
 
 // wipe loses one server's disk while the others are whole and connected, and waits until the server is a member again: to lose two of
 // three disks is to lose what they held, in any system.
-func (s *simulation) wipe(ctx context.Context, id int) {
+func (s *simulation) wipe(id int) {
 	s.faults["wipe"]++
 	s.healLinks()
 	s.kill(id)
