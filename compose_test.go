@@ -239,10 +239,12 @@ func (c composed) pulsar(t *testing.T, name string) {
 	}
 	defer client.Close()
 	topic := "persistent://public/default/compose-" + name
-	consumer, err := client.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "test"})
-	if err != nil {
-		t.Fatalf("subscribing to %s: %v", topic, err)
-	}
+	// Until a dead broker's session expires, lookups still lead to it.
+	var consumer pulsar.Consumer
+	c.await(t, "a subscription to "+topic, func() bool {
+		consumer, err = client.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "test"})
+		return err == nil
+	})
 	defer consumer.Close()
 	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: topic})
 	if err != nil {
