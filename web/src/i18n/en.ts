@@ -203,6 +203,7 @@ export const en = {
   'story.recordsDropped': { one: '{node} could not record 1 event.', other: '{node} could not record {count} events.' },
   'story.ensembleLeader': '{node} leads the ensemble in term {term}.',
   'story.sessionExpired': 'Session {session} expired; its ephemeral znodes go with it.',
+  'story.sessionExpiredOf': 'The session of {client}, {session}, expired; its ephemeral znodes go with it.',
   'story.ephemeralGone': '{path} is gone, because the session that owned it ended.',
   'story.watchFired': '{node} tells {client} that {path} changed: its watch fired.',
   'story.controllerElected': '{broker} won the race for /controller and is controller of epoch {epoch}.',

@@ -203,6 +203,7 @@ export const zh: Catalogue = {
   'story.recordsDropped': { other: '{node} 有 {count} 个事件没能记录。' },
   'story.ensembleLeader': '{node} 在任期 {term} 成为协调集群的 leader。',
   'story.sessionExpired': '会话 {session} 过期，它的临时节点随之消失。',
+  'story.sessionExpiredOf': '{client} 的会话 {session} 过期，它的临时节点随之消失。',
   'story.ephemeralGone': '{path} 消失了，因为持有它的会话已结束。',
   'story.watchFired': '{node} 通知 {client}：{path} 变了（watch 触发）。',
   'story.controllerElected': '{broker} 抢到 /controller，成为第 {epoch} 纪元的控制器。',

@@ -91,8 +91,29 @@ function namespaceRings(state: State, order: Map<string, number>): NamespaceRing
       .map(([topic, value]) => ({ topic, label: topicLabel(topic), at: value.hash / HASH_SPACE }));
     ring.bundles.push({ range: bundle.range, from, to, owner: bundle.owner, ownerIndex: order.get(bundle.owner) ?? -1, topics });
   }
-  for (const ring of rings.values()) ring.bundles.sort((a, b) => a.from - b.from);
+  for (const ring of rings.values()) ring.bundles = withGaps(ring.bundles.sort((a, b) => a.from - b.from));
   return [...rings.values()].sort((a, b) => Number(a.internal) - Number(b.internal) || byName(a.namespace, b.namespace));
+}
+
+/** The trace knows a bundle from its first owner on: what lies between the known ones has had none yet. */
+function withGaps(known: BundlePiece[]): BundlePiece[] {
+  const whole: BundlePiece[] = [];
+  let at = 0;
+  const gapTo = (to: number) => {
+    if (to > at) whole.push({ range: `${hex(at)}_${hex(to)}`, from: at, to, owner: '', ownerIndex: -1, topics: [] });
+  };
+  for (const bundle of known) {
+    gapTo(bundle.from);
+    whole.push(bundle);
+    at = Math.max(at, bundle.to);
+  }
+  gapTo(1);
+  return whole;
+}
+
+/** A place in the hash space, given as a fraction of it. */
+export function hex(fraction: number): string {
+  return '0x' + Math.min(0xffffffff, Math.round(fraction * HASH_SPACE)).toString(16).padStart(8, '0');
 }
 
 /** "0x40000000_0x80000000" as fractions of the hash space; the last bundle ends at 0xffffffff, which belongs to it. */

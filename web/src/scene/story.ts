@@ -30,11 +30,19 @@ const KEPT = 500;
 export class Story {
   private sentences: Sentence[] = [];
   private replicated = new Set<string>();
+  /** By partition, the leader and epoch that were told last: a new controller says again what has not changed. */
+  private leaders = new Map<string, string>();
+  /** Whose session it is: the state forgets a session with its end. */
+  private clients = new Map<string, string>();
 
   /** Takes a record with the state after it; returns its sentence if it is notable and new. */
   take(record: TypedRecord, state: State): Sentence | undefined {
+    this.remember(record);
+    const repeated = this.saysNothingNew(record);
     const sentence = sentenceOf(record, state);
-    if (!sentence || this.toldBefore(record)) return undefined;
+    if (!sentence || repeated || this.toldBefore(record)) return undefined;
+    const client = record.kind === 'ensemble.sessionEnded' ? this.clients.get(record.data.session) : undefined;
+    if (client) sentence.text = { key: 'story.sessionExpiredOf', params: { ...sentence.text.params, client } };
     this.sentences.push(sentence);
     if (this.sentences.length > KEPT * 1.2) this.sentences = this.sentences.slice(-KEPT);
     return sentence;
@@ -49,9 +57,37 @@ export class Story {
     this.sentences = [...earlier.sentences, ...this.sentences].slice(-KEPT);
   }
 
-  clear(): void {
+  /** Begins anew from a snapshot: who leads and whose the sessions are is known from its state. */
+  begin(state: State): void {
+    this.clear();
+    for (const [id, session] of Object.entries(state.ensemble.sessions)) if (session.client) this.clients.set(id, session.client);
+    for (const [topic, { partitions }] of Object.entries(state.kafka.topics)) {
+      for (const [number, { leader, leaderEpoch }] of Object.entries(partitions)) this.leaders.set(`${topic}-${number}`, `${leader}/${leaderEpoch}`);
+    }
+  }
+
+  private clear(): void {
     this.sentences = [];
     this.replicated.clear();
+    this.leaders.clear();
+    this.clients.clear();
+  }
+
+  private remember(record: TypedRecord): void {
+    if (record.kind !== 'ensemble.sessionConnected' || record.data.client === '') return;
+    this.clients.set(record.data.session, record.data.client);
+    if (this.clients.size > KEPT) this.clients.delete(this.clients.keys().next().value!);
+  }
+
+  private saysNothingNew(record: TypedRecord): boolean {
+    if (record.kind !== 'kafka.partitionStateChanged') return false;
+    const { topic, partition, leader, leaderEpoch } = record.data;
+    const name = `${topic}-${partition}`;
+    const now = `${leader}/${leaderEpoch}`;
+    const same = this.leaders.get(name) === now;
+    this.leaders.set(name, now);
+    if (this.leaders.size > 20 * KEPT) this.leaders.clear();
+    return same;
   }
 
   private toldBefore(record: TypedRecord): boolean {
@@ -67,7 +103,7 @@ export class Story {
 
 /** The sentence of a record, or undefined when the record is everyday. State is the one after the record. */
 export function sentenceOf(record: TypedRecord, state: State): Sentence | undefined {
-  const told = tellNode(record, state) ?? tellEnsemble(record, state) ?? tellKafka(record) ?? tellPulsar(record) ?? tellLedger(record, state);
+  const told = tellNode(record, state) ?? tellEnsemble(record, state) ?? tellKafka(record) ?? tellPulsar(record, state) ?? tellLedger(record, state);
   return told && { n: record.n, time: record.time, node: record.node, ...told };
 }
 
@@ -201,7 +237,7 @@ function brokers(ids: readonly number[] | null | undefined): string[] {
   return (ids ?? []).map((id) => `kafka-${id}`);
 }
 
-function tellPulsar(record: TypedRecord): Told {
+function tellPulsar(record: TypedRecord, state: State): Told {
   const { node } = record;
   const side = 'pulsar';
   switch (record.kind) {
@@ -223,9 +259,10 @@ function tellPulsar(record: TypedRecord): Told {
       return { side, moment: 'client', text: { key: 'story.consumerAttached', params: { name, subscription, topic: topicLabel(topic) } } };
     }
     case 'pulsar.activeConsumerChanged': {
-      const { subscription, consumer } = record.data;
+      const { topic, subscription, consumer } = record.data;
       if (!consumer) return undefined;
-      return { side, moment: 'client', text: { key: 'story.activeConsumer', params: { subscription, consumer } } };
+      const name = state.pulsar.topics[topic]?.subscriptions[subscription]?.consumers[consumer]?.name || consumer;
+      return { side, moment: 'client', text: { key: 'story.activeConsumer', params: { subscription, consumer: name } } };
     }
     default:
       return undefined;

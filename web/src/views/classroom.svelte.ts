@@ -169,7 +169,7 @@ export class Classroom {
   private take(frame: Frame): void {
     if (frame.type === 'snapshot') {
       this.store.reset(frame);
-      this.story.clear();
+      this.story.begin(frame.state);
       this.resynchronised = frame.resynchronised;
       this.shownN = -1;
       this.storyChanged = true;
