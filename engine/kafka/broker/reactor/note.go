@@ -40,6 +40,9 @@ func (n Note) Received(exchange trace.Exchange, from, to string, key int16, byte
 
 // partitions notes a message that is about partitions: the first one by name, and how many there are.
 func partitions(topic string, partition int32, offset int64, count int) Note {
+	if topic == "" { // an id that is not known here
+		return Note{Offset: offset, Count: count}
+	}
 	return Note{Subject: trace.KafkaPartition{Topic: topic, Partition: partition}.String(), Offset: offset, Count: count}
 }
 
