@@ -200,7 +200,7 @@ func entryError(entry *raftpb.Entry, err error) error {
 
 // applyCommand does one command and tells everybody on this server who waits for it: first the watchers, then the client that asked.
 func (o *owner) applyCommand(entry *raftpb.Entry) error {
-	command, op, err := protocol.DecodeCommand(entry.GetData())
+	command, _, err := protocol.DecodeCommand(entry.GetData())
 	if err != nil {
 		// It was decoded before it was ordered, so this server and that one disagree about the format.
 		return entryError(entry, err)
@@ -214,8 +214,8 @@ func (o *owner) applyCommand(entry *raftpb.Entry) error {
 	if _, closes := command.Operation.(*tree.CloseSession); closes {
 		ended = command.Session
 	}
-	o.fire(outcome, ended)
-	o.streamApplied(command, op, outcome)
+	o.fire(outcome, ended, o.causeOf(command))
+	o.streamApplied(command, outcome)
 	return nil
 }
 

@@ -177,7 +177,7 @@ func (o *owner) applyMembers(entry *raftpb.Entry) error {
 		o.members = o.raft.ApplyConfChange(change)
 		return nil
 	}
-	command, op, err := protocol.DecodeCommand(change.GetContext())
+	command, _, err := protocol.DecodeCommand(change.GetContext())
 	if err != nil {
 		return entryError(entry, err)
 	}
@@ -189,8 +189,8 @@ func (o *owner) applyMembers(entry *raftpb.Entry) error {
 	o.snapshots.forced = true // one that joins must find itself in the snapshot
 	o.transport.connect(o.peerAddresses())
 	o.log.Info("members", "voters", o.members.GetVoters(), "learners", o.members.GetLearners())
-	o.fire(outcome, 0)
-	o.streamApplied(command, op, outcome)
+	o.fire(outcome, 0, o.causeOf(command))
+	o.streamApplied(command, outcome)
 	if o.isLeader() {
 		for id, member := range o.tree.Membership().Servers {
 			if member.Nonce != 0 {

@@ -157,18 +157,18 @@ func (o *owner) reply(c *client, r *request, a answer) {
 }
 
 // fire tells the watchers of this server what a transaction did. It comes before any answer that shows it.
-func (o *owner) fire(outcome tree.Outcome, ended int64) {
-	traceChanges(o.tracer, outcome.Zxid, outcome.Changes, ended)
+func (o *owner) fire(outcome tree.Outcome, ended int64, cause trace.Ref) {
 	for _, change := range outcome.Changes {
+		changed := traceChange(o.tracer, cause, outcome.Zxid, change, ended)
 		for _, each := range o.watches.Fire(change) {
 			if c := o.clients[int64(each.Watcher)]; c != nil && tree.Permitted(each.ACL, c.caller, tree.Read) {
-				o.notify(c, each.Type, each.Path, outcome.Zxid)
+				o.notify(c, each.Type, each.Path, outcome.Zxid, changed)
 			}
 		}
 	}
 }
 
-func (o *owner) notify(c *client, event tree.EventType, path string, zxid int64) {
+func (o *owner) notify(c *client, event tree.EventType, path string, zxid int64, cause trace.Ref) {
 	ok := c.out.add(false, func(buffer []byte) []byte {
 		e := jute.NewEncoder(buffer)
 		protocol.AppendNotification(e, event, path)
@@ -179,5 +179,5 @@ func (o *owner) notify(c *client, event tree.EventType, path string, zxid int64)
 		return
 	}
 	o.numbers.sent++
-	o.tracer.Emit(trace.WatchFired{Session: sessionName(c.session), Path: path, Event: event.String(), Zxid: zxid})
+	o.tracer.EmitCaused(cause, trace.WatchFired{Session: sessionName(c.session), Path: path, Event: event.String(), Zxid: zxid})
 }

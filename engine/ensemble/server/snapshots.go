@@ -58,7 +58,7 @@ func (o *owner) traceTree() {
 		o.tracer.Emit(trace.SessionCreated{Session: sessionName(each.ID), TimeoutMS: int64(each.TimeoutMS), Zxid: o.tree.Zxid()})
 	}
 	for created := range o.tree.All() {
-		traceChanges(o.tracer, created.Zxid, created.Changes, 0)
+		traceChange(o.tracer, trace.Ref{}, created.Zxid, created.Changes[0], 0)
 	}
 }
 

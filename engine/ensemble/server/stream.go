@@ -5,6 +5,7 @@ import (
 
 	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/trace"
 )
 
 // stream is what this server has sent to the leader and not seen applied, in order. See tree.Origin.
@@ -92,15 +93,32 @@ func (o *owner) tickStream(elapsed time.Duration) {
 	}
 }
 
-// streamApplied takes a command of this server's out of the stream and answers who waits for it.
-func (o *owner) streamApplied(command *tree.Command, op protocol.Op, outcome tree.Outcome) {
+// pendingOf is where a command that was applied stands in this server's stream; nil when it came from elsewhere.
+func (o *owner) pendingOf(command *tree.Command) *pendingCommand {
 	if command.Origin.Server != int32(o.config.ID) || command.Origin.Incarnation != o.serving.incarnation || len(o.stream.pending) == 0 {
+		return nil
+	}
+	if p := &o.stream.pending[0]; p.sequence == command.Origin.Sequence {
+		return p
+	}
+	return nil // of a stream that was given up
+}
+
+// causeOf is the record of the request that a command came in with, on the server where it did.
+func (o *owner) causeOf(command *tree.Command) trace.Ref {
+	if p := o.pendingOf(command); p != nil && p.request != nil {
+		return p.request.cause
+	}
+	return trace.Ref{}
+}
+
+// streamApplied takes a command of this server's out of the stream and answers who waits for it.
+func (o *owner) streamApplied(command *tree.Command, outcome tree.Outcome) {
+	found := o.pendingOf(command)
+	if found == nil {
 		return
 	}
-	p := o.stream.pending[0]
-	if p.sequence != command.Origin.Sequence {
-		return // of a stream that was given up
-	}
+	p := *found
 	o.stream.pending[0] = pendingCommand{}
 	o.stream.pending = o.stream.pending[1:]
 	o.stream.bytes -= len(p.command)

@@ -70,24 +70,21 @@ func sessionName(id int64) string {
 	return "0x" + strconv.FormatUint(uint64(id), 16)
 }
 
-// traceChanges records what a transaction did to znodes.
-func traceChanges(tracer *trace.Tracer, zxid int64, changes []tree.Change, ended int64) {
+// traceChange records what a transaction did to a znode, and what led to it.
+func traceChange(tracer *trace.Tracer, cause trace.Ref, zxid int64, change tree.Change, ended int64) trace.Ref {
 	if tracer == nil {
-		return
+		return trace.Ref{}
 	}
-	for _, change := range changes {
-		switch change.Type {
-		case tree.NodeCreated:
-			tracer.Emit(trace.ZnodeCreated{
-				Path: change.Path, Mode: change.Mode.String(), Session: sessionName(change.Session),
-				Data: tracedData(change.Data), Bytes: len(change.Data), Zxid: zxid,
-			})
-		case tree.NodeDataChanged:
-			tracer.Emit(trace.ZnodeChanged{
-				Path: change.Path, Data: tracedData(change.Data), Bytes: len(change.Data), Version: change.Version, Zxid: zxid,
-			})
-		case tree.NodeDeleted:
-			tracer.Emit(trace.ZnodeDeleted{Path: change.Path, Session: sessionName(ended), Zxid: zxid})
-		}
+	switch change.Type {
+	case tree.NodeCreated:
+		return tracer.EmitCaused(cause, trace.ZnodeCreated{
+			Path: change.Path, Mode: change.Mode.String(), Session: sessionName(change.Session),
+			Data: tracedData(change.Data), Bytes: len(change.Data), Zxid: zxid,
+		})
+	case tree.NodeDataChanged:
+		return tracer.EmitCaused(cause, trace.ZnodeChanged{
+			Path: change.Path, Data: tracedData(change.Data), Bytes: len(change.Data), Version: change.Version, Zxid: zxid,
+		})
 	}
+	return tracer.EmitCaused(cause, trace.ZnodeDeleted{Path: change.Path, Session: sessionName(ended), Zxid: zxid})
 }

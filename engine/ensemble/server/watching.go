@@ -3,6 +3,7 @@ package server
 import (
 	"twinlog/engine/ensemble/jute"
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/trace"
 )
 
 // setWatches sets the watches of a client that has connected again, on this server or for the first time here. What it has missed it
@@ -21,16 +22,16 @@ func (o *owner) setWatches(c *client, d *jute.Decoder, withPersistent bool) {
 		stat, code := o.tree.Exists(path)
 		switch {
 		case code != tree.OK:
-			o.notify(c, tree.EventNodeDeleted, path, o.tree.Zxid())
+			o.notify(c, tree.EventNodeDeleted, path, o.tree.Zxid(), trace.Ref{})
 		case stat.Mzxid > relativeZxid:
-			o.notify(c, tree.EventNodeDataChanged, path, stat.Mzxid)
+			o.notify(c, tree.EventNodeDataChanged, path, stat.Mzxid, trace.Ref{})
 		default:
 			o.watch(c, tree.DataWatch, "data", path)
 		}
 	}
 	for _, path := range exist {
 		if stat, code := o.tree.Exists(path); code == tree.OK {
-			o.notify(c, tree.EventNodeCreated, path, stat.Czxid)
+			o.notify(c, tree.EventNodeCreated, path, stat.Czxid, trace.Ref{})
 		} else {
 			o.watch(c, tree.DataWatch, "exists", path)
 		}
@@ -39,9 +40,9 @@ func (o *owner) setWatches(c *client, d *jute.Decoder, withPersistent bool) {
 		stat, code := o.tree.Exists(path)
 		switch {
 		case code != tree.OK:
-			o.notify(c, tree.EventNodeDeleted, path, o.tree.Zxid())
+			o.notify(c, tree.EventNodeDeleted, path, o.tree.Zxid(), trace.Ref{})
 		case stat.Pzxid > relativeZxid:
-			o.notify(c, tree.EventNodeChildrenChanged, path, stat.Pzxid)
+			o.notify(c, tree.EventNodeChildrenChanged, path, stat.Pzxid, trace.Ref{})
 		default:
 			o.watch(c, tree.ChildWatch, "children", path)
 		}
