@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,16 +45,17 @@ func newReplicas(b *Broker) (*replicas, error) {
 		return nil, err
 	}
 	lines, err := replicalog.ReadCheckpoint(b.config.Disk, highWatermarkFile)
-	if err != nil {
+	if errors.Is(err, replicalog.ErrDamaged) {
+		b.logger.Warn("high watermarks begin at the logs' starts and are found out again", "reason", err)
+	} else if err != nil {
 		return nil, err
 	}
 	for _, line := range lines {
 		var name trace.KafkaPartition
 		var offset int64
-		if _, err := fmt.Sscan(line, &name.Topic, &name.Partition, &offset); err != nil {
-			return nil, fmt.Errorf("%s: line %q: %w", highWatermarkFile, line, err)
+		if _, err := fmt.Sscan(line, &name.Topic, &name.Partition, &offset); err == nil {
+			r.checkpointed[name] = offset
 		}
-		r.checkpointed[name] = offset
 	}
 	return r, nil
 }
@@ -236,7 +238,7 @@ func (r *replicas) checkpoint() error {
 		view := p.view.Load()
 		lines = append(lines, fmt.Sprintf("%s %d %d", p.name.Topic, p.name.Partition, view.HighWatermark))
 	}
-	return replicalog.WriteCheckpoint(r.broker.config.Disk, highWatermarkFile, lines)
+	return replicalog.WriteCheckpoint(r.broker.config.Disk, highWatermarkFile, lines, false)
 }
 
 // maintain runs the periodic work: lagging followers, high watermark checkpoints, retention.

@@ -2,7 +2,6 @@ package broker_test
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,15 +32,6 @@ func batchOf(timestamp int64, values ...string) []byte {
 		list = append(list, records.Record{Timestamp: timestamp + int64(i), Value: []byte(value)})
 	}
 	return records.Build(list)
-}
-
-// sequenced makes a batch an idempotent producer's.
-func sequenced(batch []byte, id int64, epoch int16, sequence int32) []byte {
-	binary.BigEndian.PutUint64(batch[43:], uint64(id))
-	binary.BigEndian.PutUint16(batch[51:], uint16(epoch))
-	binary.BigEndian.PutUint32(batch[53:], uint32(sequence))
-	binary.BigEndian.PutUint32(batch[17:], crc32.Checksum(batch[21:], crc32.MakeTable(crc32.Castagnoli)))
-	return batch
 }
 
 func (c *cluster) produceRaw(id int32, request *kmsg.ProduceRequest) kmsg.ProduceResponseTopicPartition {
@@ -124,20 +114,20 @@ func TestDuplicateAfterLeaderChange(t *testing.T) {
 		c.createTopic("orders", 1, 2, nil)
 		leader, _ := c.leader("orders", 0)
 		for sequence := range int32(3) {
-			answer := c.produceRaw(leader, produceRequest(9, -1, sequenced(batchOf(1, "a"), 77, 0, sequence)))
+			answer := c.produceRaw(leader, produceRequest(9, -1, records.WithProducer(batchOf(1, "a"), 77, 0, sequence)))
 			wantError(t, "in order", answer.ErrorCode, nil)
 		}
 		c.kill(leader)
 		other := 3 - leader
 		c.eventually("the other broker leads", func() bool { l, _ := c.leader("orders", 0); return l == other })
-		again := c.produceRaw(other, produceRequest(9, 1, sequenced(batchOf(1, "a"), 77, 0, 2)))
+		again := c.produceRaw(other, produceRequest(9, 1, records.WithProducer(batchOf(1, "a"), 77, 0, 2)))
 		wantError(t, "again", again.ErrorCode, nil)
 		if again.BaseOffset != 2 {
 			t.Errorf("the duplicate is said to be at %d", again.BaseOffset)
 		}
-		wantError(t, "a gap", c.produceRaw(other, produceRequest(9, 1, sequenced(batchOf(1, "a"), 77, 0, 9))).ErrorCode, kerr.OutOfOrderSequenceNumber)
-		wantError(t, "a new epoch", c.produceRaw(other, produceRequest(9, 1, sequenced(batchOf(1, "a"), 77, 1, 0))).ErrorCode, nil)
-		wantError(t, "the old epoch", c.produceRaw(other, produceRequest(9, 1, sequenced(batchOf(1, "a"), 77, 0, 3))).ErrorCode, kerr.InvalidProducerEpoch)
+		wantError(t, "a gap", c.produceRaw(other, produceRequest(9, 1, records.WithProducer(batchOf(1, "a"), 77, 0, 9))).ErrorCode, kerr.OutOfOrderSequenceNumber)
+		wantError(t, "a new epoch", c.produceRaw(other, produceRequest(9, 1, records.WithProducer(batchOf(1, "a"), 77, 1, 0))).ErrorCode, nil)
+		wantError(t, "the old epoch", c.produceRaw(other, produceRequest(9, 1, records.WithProducer(batchOf(1, "a"), 77, 0, 3))).ErrorCode, kerr.InvalidProducerEpoch)
 		if end := c.listOffset(other, 5, -1).Offset; end != 4 {
 			t.Errorf("the log ends at %d, not 4", end)
 		}

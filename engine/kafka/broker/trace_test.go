@@ -16,9 +16,11 @@ func TestTraceOfOneRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3, nil)
 		c.createTopic("orders", 1, 3, nil)
-		if _, err := produce(c.client(), "orders", 0, "hello"); err != nil {
+		client := c.client()
+		if _, err := produce(client, "orders", 0, "hello"); err != nil {
 			t.Fatal(err)
 		}
+		client.Close() // it would ask for metadata every five minutes
 		leader, _ := c.leader("orders", 0)
 		node := func(id int32) string { return "kafka-" + string(rune('0'+id)) }
 

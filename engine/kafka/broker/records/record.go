@@ -188,3 +188,13 @@ func appendField(dst, field []byte) []byte {
 	}
 	return append(binary.AppendVarint(dst, int64(len(field))), field...)
 }
+
+// WithProducer makes a batch an idempotent producer's, in place.
+func WithProducer(batch []byte, id int64, epoch int16, sequence int32) []byte {
+	order := binary.BigEndian
+	order.PutUint64(batch[43:], uint64(id))
+	order.PutUint16(batch[51:], uint16(epoch))
+	order.PutUint32(batch[53:], uint32(sequence))
+	order.PutUint32(batch[17:], crc32.Checksum(batch[21:], castagnoli))
+	return batch
+}

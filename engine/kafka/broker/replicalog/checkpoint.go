@@ -1,12 +1,13 @@
 package replicalog
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"strconv"
 	"strings"
 
 	"twinlog/engine/disk"
@@ -19,34 +20,42 @@ import (
 //	orders 0 1532
 //	orders 1 1498
 //
-// The new file is complete before it takes the old one's place, so a crash leaves one or the other.
-func WriteCheckpoint(d disk.Disk, name string, lines []string) error {
+// The new file is complete before it takes the old one's place, so that a crash of the process leaves one or the other. After a power cut
+// that holds only when durable was asked for; else the file may be damaged or missing, and ReadCheckpoint says so.
+func WriteCheckpoint(d disk.Disk, name string, lines []string, durable bool) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "0\n%d\n", len(lines))
 	for _, line := range lines {
 		text.WriteString(line)
 		text.WriteByte('\n')
 	}
-	return replaceFile(d, name, []byte(text.String()))
+	return replaceFile(d, name, []byte(text.String()), durable)
 }
 
-func replaceFile(d disk.Disk, name string, contents []byte) error {
+func replaceFile(d disk.Disk, name string, contents []byte, durable bool) error {
 	temporary := name + ".tmp"
-	if err := writeFile(d, temporary, contents); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+	err := writeFile(d, temporary, contents, durable)
+	if err == nil {
+		err = d.Rename(temporary, name)
 	}
-	if err := d.Rename(temporary, name); err != nil {
+	if err == nil && durable {
+		err = d.SyncDir(path.Dir(name))
+	}
+	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
 
-func writeFile(d disk.Disk, name string, contents []byte) error {
+func writeFile(d disk.Disk, name string, contents []byte, durable bool) error {
 	file, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
 	_, err = file.WriteAt(contents, 0)
+	if err == nil && durable {
+		err = file.Sync()
+	}
 	return errors.Join(err, file.Close())
 }
 
@@ -76,10 +85,13 @@ func ReadFile(d disk.Disk, name string) ([]byte, error) {
 
 // WriteFile replaces a small file.
 func WriteFile(d disk.Disk, name string, contents []byte) error {
-	return replaceFile(d, name, contents)
+	return replaceFile(d, name, contents, false)
 }
 
-// ReadCheckpoint reads the lines of a checkpoint file; none when the file is not there.
+// ErrDamaged: a checkpoint file is not what was written. Only a power cut does that.
+var ErrDamaged = errors.New("the checkpoint file is damaged")
+
+// ReadCheckpoint reads the lines of a checkpoint file; none when the file is not there. ErrDamaged when it is not whole.
 func ReadCheckpoint(d disk.Disk, name string) ([]string, error) {
 	contents, err := ReadFile(d, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,26 +100,9 @@ func ReadCheckpoint(d disk.Disk, name string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	scanner := bufio.NewScanner(strings.NewReader(string(contents)))
-	var version, count int
-	if !scanner.Scan() {
-		return nil, nil // an empty file: the crash came before its contents were durable
+	lines := strings.Split(strings.TrimSuffix(string(contents), "\n"), "\n")
+	if len(lines) < 2 || lines[0] != "0" || !strings.HasSuffix(string(contents), "\n") || lines[1] != strconv.Itoa(len(lines)-2) {
+		return nil, fmt.Errorf("read %s: %w", name, ErrDamaged)
 	}
-	if _, err := fmt.Sscan(scanner.Text(), &version); err != nil || version != 0 {
-		return nil, fmt.Errorf("read %s: version %q is not 0", name, scanner.Text())
-	}
-	if !scanner.Scan() {
-		return nil, fmt.Errorf("read %s: the number of lines is missing", name)
-	}
-	if _, err := fmt.Sscan(scanner.Text(), &count); err != nil {
-		return nil, fmt.Errorf("read %s: the number of lines: %w", name, err)
-	}
-	var lines []string
-	for scanner.Scan() {
-		lines = append(lines, scanner.Text())
-	}
-	if len(lines) != count {
-		return nil, fmt.Errorf("read %s: it says %d lines and has %d", name, count, len(lines))
-	}
-	return lines, nil
+	return lines[2:], nil
 }

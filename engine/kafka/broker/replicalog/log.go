@@ -60,29 +60,39 @@ func (l *Log) load(now time.Time) error {
 	if err := l.loadTopicID(); err != nil {
 		return err
 	}
-	if err := l.loadEpochs(); err != nil {
+	whole, err := l.loadEpochs()
+	if err != nil {
 		return err
+	}
+	if !whole {
+		l.epochs = replica.Epochs{}
+		if err := l.replay(l.records.Start(), now); err != nil {
+			return err
+		}
+		return l.saveEpochs()
 	}
 	return l.loadProducers(now)
 }
 
-func (l *Log) loadEpochs() error {
+// loadEpochs reads the leader epochs; whole is false when they do not cover the log, so that it has to be read from its start.
+func (l *Log) loadEpochs() (whole bool, err error) {
 	lines, err := ReadCheckpoint(l.disk, l.dir+"/"+epochsFile)
-	if err != nil {
-		return err
+	if err != nil && !errors.Is(err, ErrDamaged) {
+		return false, err
 	}
 	var entries []replica.EpochStart
 	for _, line := range lines {
 		var entry replica.EpochStart
 		if _, err := fmt.Sscan(line, &entry.Epoch, &entry.Start); err != nil {
-			return fmt.Errorf("%s: line %q: %w", epochsFile, line, err)
+			return false, nil
 		}
 		entries = append(entries, entry)
 	}
 	l.epochs = replica.NewEpochs(entries)
 	l.epochs.TruncateFromEnd(l.records.Next()) // what the crash took with it
 	l.epochs.TruncateFromStart(l.records.Start())
-	return nil
+	entries = l.epochs.Entries()
+	return l.records.Next() == l.records.Start() || len(entries) > 0 && entries[0].Start <= l.records.Start(), nil
 }
 
 func (l *Log) loadTopicID() error {
@@ -95,11 +105,12 @@ func (l *Log) loadTopicID() error {
 	}
 	for line := range strings.Lines(string(contents)) {
 		if text, found := strings.CutPrefix(strings.TrimSpace(line), "topic_id: "); found {
-			l.topicID, err = metadata.ParseTopicID(text)
-			return err
+			if id, err := metadata.ParseTopicID(text); err == nil {
+				l.topicID = id
+			}
 		}
 	}
-	return nil // an empty file: the crash came before its contents were durable
+	return nil // a file that a power cut damaged says nothing: the controller tells the id again
 }
 
 // loadProducers takes the newest usable snapshot and reads the batches after it.
@@ -219,7 +230,8 @@ func (l *Log) saveEpochs() error {
 	for i, entry := range entries {
 		lines[i] = fmt.Sprintf("%d %d", entry.Epoch, entry.Start)
 	}
-	return WriteCheckpoint(l.disk, l.dir+"/"+epochsFile, lines)
+	// Without records there is nothing that the epochs must agree with after a power cut.
+	return WriteCheckpoint(l.disk, l.dir+"/"+epochsFile, lines, l.records.Next() > l.records.Start())
 }
 
 // Append adds batches that have their offsets and leader epochs: as the leader, one that Assign completed; as a follower, those that the
@@ -286,6 +298,7 @@ func (l *Log) ResetTo(next int64, now time.Time) error {
 	if err := l.records.ResetTo(next); err != nil {
 		return err
 	}
+	l.epochs = replica.Epochs{}
 	return l.afterCut(now)
 }
 
