@@ -46,6 +46,7 @@ func TestCompose(t *testing.T) {
 		c.docker(t, "start", victim)
 		c.await(t, victim+" to be back", func() bool { return c.states(t)[victim] == "running" })
 	}
+	c.workload(t)
 	c.cutClient(t)
 	// The page's own orders reach the containers too.
 	if status, body := c.call(t, http.MethodPost, "nodes/pulsar-1/kill"); status != http.StatusOK {
@@ -124,6 +125,35 @@ func (c composed) docker(t *testing.T, action, service string) {
 	}
 	if out, err := exec.Command("docker", action, strings.TrimSpace(string(id))).CombinedOutput(); err != nil {
 		t.Fatalf("docker %s %s: %v: %s", action, service, err, out)
+	}
+}
+
+// workload lets the page's own clients, which are inside, produce and consume.
+func (c composed) workload(t *testing.T) {
+	t.Helper()
+	status, body := c.send(t, http.MethodPost, "workloads", `{"engine":"both"}`)
+	if status/100 != 2 {
+		t.Fatalf("starting a workload: %d %s", status, body)
+	}
+	var started struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &started); err != nil {
+		t.Fatal(err)
+	}
+	c.await(t, "the page's workload to consume from both", func() bool {
+		_, body = c.get(t, "workloads")
+		var answer struct {
+			Workloads []struct {
+				Sides []struct{ Consumed int }
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &answer); err != nil || len(answer.Workloads) != 1 {
+			t.Fatalf("workloads: %v in %s", err, body)
+		}
+		sides := answer.Workloads[0].Sides
+		return len(sides) == 2 && sides[0].Consumed > 10 && sides[1].Consumed > 10
+	})
+	if status, body := c.send(t, http.MethodDelete, "workloads/"+started.ID, ""); status/100 != 2 {
+		t.Fatalf("stopping the workload: %d %s", status, body)
 	}
 }
 

@@ -9,6 +9,8 @@ work=$(mktemp -d)
 project=twinlogtest
 daemon=
 
+go test -c -tags compose -o "$work/compose.test" .
+
 compose() { docker-compose -p "$project" "$@"; }
 command -v docker-compose >/dev/null || compose() { docker compose -p "$project" "$@"; }
 
@@ -52,4 +54,4 @@ step() { printf '%s %s\n' "$(date +%T)" "$*"; }
 step starting
 compose up -d --no-build
 step started
-go test -tags compose -count=1 -timeout 5m -v -run '^TestCompose$' .
+"$work/compose.test" -test.timeout 5m -test.v -test.run '^TestCompose$'
