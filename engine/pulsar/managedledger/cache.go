@@ -4,37 +4,72 @@ import "sync"
 
 // tailCache keeps the entries that were added last, of all managed ledgers of a broker: whoever reads the tail, as most consumers do,
 // asks no bookie. The oldest go first.
+//
+// The bytes lie in one ring of memory outside the Go heap (see arena), so that tens of megabytes of messages neither are collected
+// nor make the heap grow to twice their size; a reader gets a copy. An entry lies in one piece: one that does not fit before the end
+// of the ring goes to its beginning.
+//
+//	             oldest                        newest
+//	┌───────────┬──────────┬───────┬──────────┬───────┬ next ────────┐
+//	│ (free)    │ entry    │ entry │ entry    │ entry │ (free)       │
+//	└───────────┴──────────┴───────┴──────────┴───────┴──────────────┘
 type tailCache struct {
-	limit int64
+	limit int
 
-	mu      sync.Mutex
-	entries map[Position][]byte
-	order   []Position // oldest first, from head on
-	head    int
-	bytes   int64
+	mu     sync.Mutex
+	ring   []byte // of limit bytes; mapped at the first put, so that an idle broker has none
+	closed bool
+	next   int // where the next entry goes
+	places map[Position]place
+	order  []Position // oldest first, from head on
+	head   int
 }
+
+// place is where an entry lies in the ring.
+type place struct{ at, length int }
 
 func newTailCache(limit int64) *tailCache {
-	return &tailCache{limit: limit, entries: make(map[Position][]byte)}
+	return &tailCache{limit: int(limit), places: make(map[Position]place)}
 }
 
-// entryOverhead is what an entry costs besides its bytes, about.
-const entryOverhead = 128
+// largestShare of the ring is what one entry may take: a larger one would drive out too many others.
+const largestShare = 4
 
+// put keeps a copy of an entry. Without memory to map it keeps none, and readers ask bookies.
 func (c *tailCache) put(p Position, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, found := c.entries[p]; found {
+	if _, found := c.places[p]; found || c.closed || len(data) == 0 || len(data) > c.limit/largestShare {
 		return
 	}
-	c.entries[p] = data
+	if c.ring == nil {
+		if c.ring = mapArena(c.limit); c.ring == nil {
+			c.closed = true
+			return
+		}
+	}
+	at := c.next
+	if at+len(data) > c.limit {
+		c.dropOverlapping(at, c.limit) // the rest up to the end stays free until the next round
+		at = 0
+	}
+	c.dropOverlapping(at, at+len(data))
+	copy(c.ring[at:], data)
+	c.next = at + len(data)
+	c.places[p] = place{at: at, length: len(data)}
 	c.order = append(c.order, p)
-	c.bytes += int64(len(data)) + entryOverhead
-	for c.bytes > c.limit && c.head < len(c.order) {
-		oldest := c.order[c.head]
+}
+
+// dropOverlapping drops the oldest entries while they lie in ring[from:to]. Entries lie in the ring in the order of their age, so
+// the first one that does not overlap ends it.
+func (c *tailCache) dropOverlapping(from, to int) {
+	for c.head < len(c.order) {
+		oldest := c.places[c.order[c.head]]
+		if oldest.at >= to || oldest.at+oldest.length <= from {
+			break
+		}
+		delete(c.places, c.order[c.head])
 		c.head++
-		c.bytes -= int64(len(c.entries[oldest])) + entryOverhead
-		delete(c.entries, oldest)
 	}
 	if c.head > len(c.order)/2 && c.head > 1024 {
 		c.order = append(c.order[:0], c.order[c.head:]...)
@@ -42,18 +77,43 @@ func (c *tailCache) put(p Position, data []byte) {
 	}
 }
 
-// run returns the entries from a position on that are there without a gap.
+// run returns copies of the entries from a position on that are there without a gap.
 func (c *tailCache) run(from Position, maxEntries int, maxBytes int64) (run []Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(run) < maxEntries {
-		data, found := c.entries[from]
-		if !found || len(run) > 0 && int64(len(data)) > maxBytes {
-			return run
+	total, count := 0, 0
+	for p := from; count < maxEntries; p.Entry++ {
+		found, there := c.places[p]
+		if !there || count > 0 && int64(total+found.length) > maxBytes {
+			break
 		}
-		maxBytes -= int64(len(data))
-		run = append(run, Entry{Position: from, Data: data, FromCache: true})
+		total += found.length
+		count++
+	}
+	if count == 0 {
+		return nil
+	}
+	copies := make([]byte, 0, total) // one piece for all: they are sent and forgotten together
+	run = make([]Entry, 0, count)
+	for range count {
+		found := c.places[from]
+		begin := len(copies)
+		copies = append(copies, c.ring[found.at:found.at+found.length]...)
+		run = append(run, Entry{Position: from, Data: copies[begin:len(copies):len(copies)], FromCache: true})
 		from.Entry++
 	}
 	return run
+}
+
+// close gives the memory back.
+func (c *tailCache) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	clear(c.places)
+	c.order, c.head = nil, 0
+	if c.ring != nil {
+		unmapArena(c.ring)
+		c.ring = nil
+	}
 }

@@ -285,5 +285,6 @@ func (f *Factory) Close(ctx context.Context) error {
 	}
 	closing.Wait()
 	f.cancel()
+	f.cache.close()
 	return errors.Join(failed...)
 }

@@ -12,6 +12,9 @@ import (
 	"twinlog/engine/pulsar/ledger"
 )
 
+// entryOverhead is what an add costs besides its bytes, about.
+const entryOverhead = 128
+
 // pendingAdd is an add that is not done.
 type pendingAdd struct {
 	data     []byte

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"twinlog/engine/pulsar/bookkeeper"
-	"twinlog/engine/pulsar/bookkeeper/metadata"
 )
 
 const (
@@ -36,7 +35,7 @@ func (m *ManagedLedger) ReadEntries(ctx context.Context, from Position, maxEntri
 		// What the entries weigh is known on the average only; what is too much is cut off afterwards.
 		count = min(count, max(1, maxBytes/max(1, average)))
 		entries, err := m.readLedger(ctx, p, count, source)
-		if errors.Is(err, metadata.ErrNoSuchLedger) && !viewed(m, func(l ledgerList) bool { return l.has(p.Ledger) }) {
+		if err != nil && ctx.Err() == nil && !viewed(m, func(l ledgerList) bool { return l.has(p.Ledger) }) {
 			from = Position{Ledger: p.Ledger + 1}
 			continue // trimmed while we looked
 		}
