@@ -95,7 +95,8 @@ interface NamedPartition {
 }
 
 function allPartitions(state: State): NamedPartition[] {
-  return sortedEntries(state.kafka.topics).flatMap(([topic, value]) =>
+  const topics = sortedEntries(state.kafka.topics).sort(([a], [b]) => Number(isInternal(a)) - Number(isInternal(b)));
+  return topics.flatMap(([topic, value]) =>
     sortedEntries(value.partitions).map(([number, partition]) => ({
       topic,
       number: Number(number),

@@ -11,6 +11,12 @@ describe('the clock of the picture', () => {
     expect(playback.time).toBe(10_000 + 100 - 700);
   });
 
+  it('shows the newest record while nothing tells the server’s time: the clusters are idle', () => {
+    const playback = new Playback(700);
+    playback.advance(600, 100, span);
+    expect(playback.time).toBe(9000);
+  });
+
   it('believes the frame that was the fastest on its way', () => {
     const playback = new Playback(0);
     playback.observe(10_000, 500);

@@ -32,6 +32,7 @@ export class Playback {
     const live = this.serverTime(now);
     if (this.mode === 'live') {
       if (live !== undefined) this.time = live - this.delay;
+      else if (span) this.time = span.to; // nothing has arrived yet that tells the server's time: the newest that is known
       return;
     }
     if (!span) return;
