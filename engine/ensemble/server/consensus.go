@@ -28,8 +28,9 @@ type consensus struct {
 	proposals   []*raftpb.Entry // commands to be ordered, as leader
 	deferred    []byte          // a reconfig request that waits until the leader has caught up
 	campaigned  bool
-	campaignIn  int             // ticks; 0 for not at all
-	heard       map[int32]hello // what the other servers last said about themselves
+	campaignIn  int                     // ticks; 0 for not at all
+	silence     map[int32]time.Duration // since a server's last message
+	heard       map[int32]hello         // what the other servers last said about themselves
 }
 
 const (
@@ -331,6 +332,24 @@ func (e disconnectedEvent) happen(o *owner) {
 	o.campaignIn = 1 + 2*turn
 }
 
+// silenceLimit is how long a server that must answer may be silent before its connection is opened anew.
+func (o *owner) silenceLimit() time.Duration { return 5 * o.config.ElectionTimeout }
+
+// tickSilence opens connections anew that seem to lead nowhere. A leader hears from everybody, and without a leader everybody asks for
+// votes; otherwise silence means nothing.
+func (o *owner) tickSilence(elapsed time.Duration) {
+	for _, server := range o.transport.connectedTo() {
+		if !o.isLeader() && o.leader != raft.None {
+			o.silence[server] = 0
+			continue
+		}
+		if o.silence[server] += elapsed; o.silence[server] > o.silenceLimit() {
+			o.silence[server] = 0
+			o.transport.redial(server)
+		}
+	}
+}
+
 // tickCampaign campaigns when this server's turn has come and there is still no leader.
 func (o *owner) tickCampaign() {
 	if o.campaignIn == 0 {
@@ -351,6 +370,7 @@ func (o *owner) tickCampaign() {
 // happen: a message to a Raft id that this server had before it lost its disk, or before it has one, is not for it.
 func (e raftEvent) happen(o *owner) {
 	if o.raft != nil && e.message.GetTo() == o.storage.raftID {
+		o.silence[serverOf(e.message.GetFrom())] = 0
 		o.step(e.message)
 	}
 }

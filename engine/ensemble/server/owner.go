@@ -75,7 +75,7 @@ func newOwner(ctx context.Context, s *Server, stored *storage, found recovered) 
 	o := &owner{
 		server: s, config: &s.config, log: s.config.Logger, tracer: s.config.Tracer, storage: stored,
 		watches: tree.NewWatches(), clients: map[int64]*client{}, session: map[int64]*client{},
-		nextID: firstSessionID(s.config.ID, nowMS()), nonce: newNonce(), tree: tree.New(), consensus: consensus{members: &raftpb.ConfState{}, heard: map[int32]hello{}},
+		nextID: firstSessionID(s.config.ID, nowMS()), nonce: newNonce(), tree: tree.New(), consensus: consensus{members: &raftpb.ConfState{}, heard: map[int32]hello{}, silence: map[int32]time.Duration{}},
 	}
 	o.transport = &transport{
 		config: o.config, log: o.log, tasks: &s.tasks, ctx: ctx, peers: map[int32]*peer{}, events: o.peerEvents(),
@@ -159,6 +159,7 @@ func (o *owner) tick(elapsed time.Duration) {
 	}
 	o.raft.Tick()
 	o.tickCampaign()
+	o.tickSilence(elapsed)
 	o.tickServing(elapsed)
 	o.tickStream(elapsed)
 	o.tickLeading(elapsed)

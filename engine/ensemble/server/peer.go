@@ -17,7 +17,7 @@ func (p *peer) run(ctx context.Context) {
 	defer p.stop()
 	wait := redialFirst
 	for ctx.Err() == nil {
-		dialled, err := p.transport.config.Network.Dial(ctx, p.address)
+		dialled, err := p.dial(ctx)
 		if err == nil {
 			wait = redialFirst
 			err = p.serve(ctx, dialled)
@@ -34,6 +34,12 @@ func (p *peer) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+func (p *peer) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	return p.transport.config.Network.Dial(ctx, p.address)
 }
 
 // serve writes the queue to a connection until one of them ends.
@@ -55,6 +61,10 @@ func (p *peer) serve(ctx context.Context, conn net.Conn) error {
 		return err
 	}
 	p.discardQueue()
+	select {
+	case <-p.redial: // meant for the connection before
+	default:
+	}
 	p.connected.Store(true)
 	if latest := p.transport.self.Load(); latest != introduced {
 		p.send(outgoing{kind: frameHello, payload: latest.toServer(p.server)})
@@ -73,6 +83,8 @@ func (p *peer) serve(ctx context.Context, conn net.Conn) error {
 			return ctx.Err()
 		case <-ended:
 			return errors.New("the other server closed it")
+		case <-p.redial:
+			return errors.New("the other server was silent for too long")
 		case out := <-p.queue:
 			frames = p.encode(frames, out, connection, &sent)
 		}

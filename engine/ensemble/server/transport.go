@@ -25,6 +25,7 @@ const (
 
 	redialFirst    = 10 * time.Millisecond
 	redialLast     = 300 * time.Millisecond
+	dialLimit      = 5 * time.Second
 	peerStallLimit = 10 * time.Second
 	helloDeadline  = 5 * time.Second
 )
@@ -72,6 +73,7 @@ type peer struct {
 	connected atomic.Bool
 	dropped   atomic.Int64
 	stop      context.CancelFunc
+	redial    chan struct{} // asks for a new connection
 }
 
 // outgoing is one of: a frame that is ready, or a Raft message to be encoded.
@@ -99,7 +101,7 @@ func (t *transport) connect(addresses map[int32]string) {
 			continue
 		}
 		ctx, stop := context.WithCancel(t.ctx)
-		p := &peer{transport: t, server: server, address: address, queue: make(chan outgoing, peerQueue), stop: stop}
+		p := &peer{transport: t, server: server, address: address, queue: make(chan outgoing, peerQueue), stop: stop, redial: make(chan struct{}, 1)}
 		t.peers[server] = p
 		t.tasks.Go(func() { p.run(ctx) })
 	}
@@ -134,6 +136,19 @@ func (t *transport) introduce(self hello) {
 	t.mu.Unlock()
 	for _, p := range peers {
 		p.send(outgoing{kind: frameHello, payload: self.toServer(p.server)})
+	}
+}
+
+// redial gives a server's connection up and opens another one. After a break in the network, TCP itself may take minutes to try again.
+func (t *transport) redial(server int32) {
+	t.mu.Lock()
+	p := t.peers[server]
+	t.mu.Unlock()
+	if p != nil {
+		select {
+		case p.redial <- struct{}{}:
+		default:
+		}
 	}
 }
 
