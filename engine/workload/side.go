@@ -164,7 +164,13 @@ func (s *side) failed(doing string, err error) {
 	s.logger.Debug("a demo client failed", "doing", doing, "error", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tally.LastError = doing + ": " + err.Error()
+	s.noteError(doing, err)
+}
+
+// noteError is called under the lock.
+func (s *side) noteError(doing string, err error) {
+	now := time.Now()
+	s.tally.LastError, s.tally.LastErrorAt = doing+": "+err.Error(), &now
 }
 
 // answered counts the answer to one message that was produced.
@@ -177,7 +183,7 @@ func (s *side) answered(err error) {
 	case s.running.Err() != nil: // the side was stopped before the answer came
 	default:
 		s.tally.Failed++
-		s.tally.LastError = "producing: " + err.Error()
+		s.noteError("producing", err)
 	}
 }
 

@@ -121,7 +121,7 @@ func TestSideLivesThroughABrokersDeath(t *testing.T) {
 		b.set(&b.down, true)
 		time.Sleep(5 * time.Second)
 		down := s.counts()
-		if down.Failed == 0 || down.LastError == "" {
+		if down.Failed == 0 || down.LastError == "" || down.LastErrorAt == nil || time.Since(*down.LastErrorAt) > 2*retryAfter {
 			t.Errorf("while the broker is down: %+v", down)
 		}
 		b.set(&b.down, false)

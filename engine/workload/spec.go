@@ -1,5 +1,7 @@
 package workload
 
+import "time"
+
 // Spec asks for a workload. What is zero gets the value that is said here.
 type Spec struct {
 	Engine string `json:"engine"` // kafka, pulsar, both; both unless told
@@ -44,5 +46,7 @@ type Counts struct {
 	Consumed     int64  `json:"consumed"`     // every delivery, duplicates too
 	Duplicates   int64  `json:"duplicates"`   // deliveries of a message that had been delivered before
 	Lag          int64  `json:"lag"`          // acknowledged but not consumed yet
-	LastError    string `json:"lastError"`
+	// LastError stays after the trouble is over; LastErrorAt tells how old it is, null when there was none.
+	LastError   string     `json:"lastError"`
+	LastErrorAt *time.Time `json:"lastErrorAt"`
 }

@@ -988,7 +988,9 @@ export interface WorkloadCounts {
   duplicates: number;
   /** acknowledged but not consumed yet */
   lag: number;
+  /** LastError stays after the trouble is over; LastErrorAt tells how old it is, null when there was none. */
   lastError: string;
+  lastErrorAt: string | null;
 }
 
 // ---- labs/lab ----
