@@ -34,12 +34,12 @@ func set[V any](byBroker map[int32]map[Partition]V, broker int32, name Partition
 	byBroker[broker][name] = value
 }
 
-func (b *batch) role(p *partition, isNew bool) PartitionRole {
+// role is the partition as it is now. The requests to all brokers share its slices, which nobody changes.
+func (b *batch) role(p *partition) PartitionRole {
 	role := PartitionRole{
 		Partition: p.name, TopicID: b.state.topics[p.name.Topic].id,
 		Replicas: slices.Clone(p.assignment.Replicas), Adding: slices.Clone(p.assignment.Adding), Removing: slices.Clone(p.assignment.Removing),
 		Offline: keep(p.assignment.Replicas, func(replica int32) bool { return !b.state.onlineOrLeaving(p, replica) }),
-		IsNew:   isNew,
 	}
 	role.Leadership = *p.leadership
 	role.Leadership.ISR = slices.Clone(p.leadership.ISR)
@@ -48,12 +48,23 @@ func (b *batch) role(p *partition, isNew bool) PartitionRole {
 
 // leaderAndISR tells brokers their role in a partition, and every broker the partition's metadata.
 func (b *batch) leaderAndISR(p *partition, brokers []int32, isNew bool) {
+	role := b.role(p)
 	for _, broker := range brokers {
 		// A partition that was announced as new within this batch stays new.
-		already := b.roles[broker][p.name].IsNew
-		set(b.roles, broker, p.name, b.role(p, isNew || already))
+		role.IsNew = isNew || b.roles[broker][p.name].IsNew
+		set(b.roles, broker, p.name, role)
 	}
-	b.updateMetadata(slices.Sorted(maps.Keys(b.state.brokers)), p)
+	for broker := range b.state.brokers {
+		b.addMetadata(broker, role)
+	}
+}
+
+func (b *batch) addMetadata(broker int32, role PartitionRole) {
+	role.IsNew = false
+	if b.state.BeingDeleted(role.Partition.Topic) {
+		role.Leadership.Leader = metadata.LeaderDuringDelete
+	}
+	set(b.metadata, broker, role.Partition, role)
 }
 
 // updateMetadata tells brokers about the live brokers and about partitions. A partition without leadership has nothing to be told.
@@ -62,15 +73,14 @@ func (b *batch) updateMetadata(brokers []int32, partitions ...*partition) {
 		if b.metadata[broker] == nil {
 			b.metadata[broker] = map[Partition]PartitionRole{}
 		}
-		for _, p := range partitions {
-			if p.leadership == nil {
-				continue
-			}
-			role := b.role(p, false)
-			if b.state.BeingDeleted(p.name.Topic) {
-				role.Leadership.Leader = metadata.LeaderDuringDelete
-			}
-			b.metadata[broker][p.name] = role
+	}
+	for _, p := range partitions {
+		if p.leadership == nil {
+			continue
+		}
+		role := b.role(p)
+		for _, broker := range brokers {
+			b.addMetadata(broker, role)
 		}
 	}
 }
