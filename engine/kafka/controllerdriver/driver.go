@@ -92,9 +92,9 @@ func setDefault[T comparable](field *T, value T) {
 
 const (
 	// maxEvents bounds the events that wait for the owner's goroutine. A handler that meets the bound answers as if its time had run out.
-	maxEvents = 4096
+	maxEvents = 1024
 	// maxQueuedRequests bounds what waits for one broker. A broker that takes nothing for so long while its session lives ends the term.
-	maxQueuedRequests = 4096
+	maxQueuedRequests = 1024
 	// maxOperations bounds a multi: 1 MiB is the limit of the ensemble (jute.maxbuffer), and a state znode takes some 200 bytes.
 	maxOperations = 500
 	// firstImbalanceCheck is how long after its election a controller looks for the first time whether leaders are where they should be.

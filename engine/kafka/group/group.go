@@ -61,6 +61,9 @@ type Settings struct {
 // its id yet.
 const newMemberTimeout = 5 * time.Minute
 
+// maxPending bounds the member ids that were given out and not used: a client that asks for ever new ones must not fill the memory.
+const maxPending = 10_000
+
 // noGeneration is the generation in answers that have none.
 const noGeneration = int32(-1)
 

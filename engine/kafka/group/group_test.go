@@ -59,6 +59,17 @@ func TestMemberIDRequired(t *testing.T) {
 	w.waits(w.join(nil))
 }
 
+func TestPendingMembersAreBounded(t *testing.T) {
+	w := newWorld(t)
+	known := func(r *JoinRequest) { r.RequireKnownMember = true }
+	for range maxPending {
+		w.wants("a new member", w.joined(w.join(known)).Err, kerr.MemberIDRequired)
+	}
+	w.wants("one too many", w.joined(w.join(known)).Err, kerr.GroupMaxSizeReached)
+	w.pass(time.Minute)
+	w.wants("after the others gave up", w.joined(w.join(known)).Err, kerr.MemberIDRequired)
+}
+
 func TestPendingMemberHoldsTheRebalanceAndExpires(t *testing.T) {
 	w, ids := stable(t, "")
 	pending := w.joined(w.join(func(r *JoinRequest) { r.RequireKnownMember = true })).MemberID

@@ -78,6 +78,8 @@ func (g *Group) joinNew(r JoinRequest, now time.Time) {
 	switch {
 	case r.InstanceID != "" && g.static[r.InstanceID] != "":
 		g.replaceStatic(r, now)
+	case r.InstanceID == "" && r.RequireKnownMember && len(g.pending) >= maxPending:
+		g.refuseJoin(r.Ticket, r.MemberID, kerr.GroupMaxSizeReached)
 	case r.InstanceID == "" && r.RequireKnownMember:
 		g.pending[r.NewMemberID] = now.Add(r.SessionTimeout)
 		g.refuseJoin(r.Ticket, r.NewMemberID, kerr.MemberIDRequired)
