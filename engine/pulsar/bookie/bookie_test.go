@@ -7,12 +7,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/pulsar/bookkeeper/metadata"
 	"twinlog/engine/pulsar/bookkeeper/metadata/memorystore"
 	"twinlog/engine/pulsar/bookkeeper/wire"
 )
@@ -39,7 +42,9 @@ func start(t *testing.T, d disk.Disk, zookeeper *memorystore.Server, change func
 	}
 	var listening = make(chan string, 1)
 	b.config.Network = announcing{b.config.Network, listening}
-	b.config.Connect = zookeeper.Connect
+	if config.Connect == nil {
+		b.config.Connect = zookeeper.Connect
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, bookie: b, end: cancel, done: make(chan error, 1)}
 	go func() { r.done <- b.Run(ctx) }()
@@ -280,4 +285,61 @@ func TestCookie(t *testing.T) {
 			t.Errorf("%s: the bookie served", name)
 		}
 	}
+}
+
+// The bookie was frozen for longer than its session lasted: with the next session it registers again.
+func TestNewSession(t *testing.T) {
+	server := memorystore.NewServer()
+	store := &replaceable{Session: server.NewSession()}
+	events := make(chan zk.Event, 2)
+	events <- zk.Event{State: zk.StateHasSession}
+	r := start(t, osDisk(t), server, func(c *Config) {
+		c.Connect = func() (metadata.Session, error) {
+			return metadata.Session{Store: store, Events: events, ID: store.ID, Close: func() { store.current().End() }}, nil
+		}
+	})
+	defer r.stop()
+	client := server.NewSession()
+	store.current().End()
+	bookies, changed, err := metadata.WatchBookies(client)
+	if err != nil || len(bookies) != 0 {
+		t.Fatalf("bookies after the session expired: %v, %v", bookies, err)
+	}
+	store.replace(server.NewSession())
+	events <- zk.Event{State: zk.StateExpired}
+	events <- zk.Event{State: zk.StateHasSession}
+	<-changed
+	if bookies, _, err := metadata.WatchBookies(client); err != nil || len(bookies) != 1 {
+		t.Errorf("bookies with the new session: %v, %v", bookies, err)
+	}
+}
+
+// replaceable is a session that another one follows, as go-zookeeper's connection is.
+type replaceable struct {
+	mu sync.Mutex
+	*memorystore.Session
+}
+
+func (r *replaceable) current() *memorystore.Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Session
+}
+
+func (r *replaceable) replace(s *memorystore.Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Session = s
+}
+
+func (r *replaceable) ID() int64 { return r.current().ID() }
+
+func (r *replaceable) Create(name string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	return r.current().Create(name, data, flags, acl)
+}
+
+func (r *replaceable) Get(name string) ([]byte, *zk.Stat, error) { return r.current().Get(name) }
+
+func (r *replaceable) Delete(name string, version int32) error {
+	return r.current().Delete(name, version)
 }
