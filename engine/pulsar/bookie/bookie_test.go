@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type running struct {
 	t      *testing.T
 	bookie *Bookie
+	port   string
 	end    context.CancelFunc
 	done   chan error
 }
@@ -50,7 +51,7 @@ func start(t *testing.T, d disk.Disk, zookeeper *memorystore.Server, change func
 	go func() { r.done <- b.Run(ctx) }()
 	select {
 	case <-b.Ready():
-		b.address = <-listening // tests dial the port, whatever the bookie is called
+		r.port = <-listening // tests dial the port, whatever the bookie is called
 	case err := <-r.done:
 		cancel()
 		t.Fatalf("bookie ended: %v", err)
@@ -89,7 +90,7 @@ type caller struct {
 }
 
 func (r *running) dial(version int) *caller {
-	conn, err := net.Dial("tcp", r.bookie.address)
+	conn, err := net.Dial("tcp", r.port)
 	if err != nil {
 		r.t.Fatal(err)
 	}
