@@ -16,15 +16,21 @@ import (
 	"twinlog/engine/trace"
 )
 
-// maxInFlight bounds the requests of one client that have no answer yet; the next is not read before.
-const maxInFlight = 1024
+// A client's requests that have no answer yet take slots: one, and one more for each slotBytes. When there are no more, the next request
+// is not handed on, and soon not read.
+const (
+	maxInFlight = 1024
+	slotBytes   = 8 << 10
+)
+
+func slotsOf(frame []byte) int { return 1 + len(frame)/slotBytes }
 
 // client is one connection. All fields below the line belong to the owner.
 type client struct {
 	number int64 // within this run; also its name as a watcher
 	conn   net.Conn
 	out    *outbox
-	slots  chan struct{} // one a request in flight
+	slots  chan struct{} // taken by requests in flight
 	gone   chan struct{} // closed when the reader has ended
 	mute   chan struct{} // closed when the writer has ended
 
@@ -55,6 +61,7 @@ type clientStatistics struct {
 type request struct {
 	header  protocol.Header
 	body    []byte
+	slots   int
 	arrived time.Time
 	// waiting: it is in the log and not applied here yet.
 	waiting bool
@@ -118,8 +125,8 @@ func (s *Server) serveClient(ctx context.Context, conn net.Conn) {
 	c := &client{number: s.clientNumber.Add(1), conn: conn, out: newOutbox(), slots: make(chan struct{}, maxInFlight), gone: make(chan struct{}), mute: make(chan struct{})}
 	s.tasks.Go(func() {
 		defer close(c.mute)
-		c.out.run(conn, c.gone, func(answers int) {
-			for range answers {
+		c.out.run(conn, c.gone, func(slots int) {
+			for range slots {
 				<-c.slots
 			}
 		})
@@ -147,7 +154,7 @@ func (s *Server) readRequests(c *client, reader *bufio.Reader) error {
 		if err != nil {
 			return err
 		}
-		r := &request{header: header, body: body, arrived: time.Now()}
+		r := &request{header: header, body: body, slots: slotsOf(frame), arrived: time.Now()}
 		if s.config.Tracer != nil && header.Op != protocol.OpPing {
 			r.traced = trace.Message{
 				Exchange: trace.Exchange{Connection: connection, Correlation: int64(header.Xid)},
@@ -156,10 +163,12 @@ func (s *Server) readRequests(c *client, reader *bufio.Reader) error {
 			}
 			r.cause = s.config.Tracer.Emit(trace.MessageReceived{Message: r.traced})
 		}
-		select {
-		case c.slots <- struct{}{}:
-		case <-c.mute:
-			return net.ErrClosed
+		for range r.slots {
+			select {
+			case c.slots <- struct{}{}:
+			case <-c.mute:
+				return net.ErrClosed
+			}
 		}
 		if !s.post(requestEvent{c, r}) {
 			return net.ErrClosed

@@ -11,7 +11,7 @@ import (
 type outbox struct {
 	mu      sync.Mutex
 	pending []byte
-	replies int // answers in pending
+	slots   int // that the answers in pending give back
 	last    bool
 	closed  bool
 	wake    chan struct{}
@@ -26,17 +26,16 @@ const clientStallLimit = 60 * time.Second
 
 func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
 
-// add appends frames by calling write; false when too much waits already.
-func (o *outbox) add(reply bool, write func(buffer []byte) []byte) bool {
+// add appends frames by calling write; false when too much waits already. Slots are those of the request that is answered, given back
+// once the answer is written.
+func (o *outbox) add(slots int, write func(buffer []byte) []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || len(o.pending) > maxOutbox {
 		return false
 	}
 	o.pending = write(o.pending)
-	if reply {
-		o.replies++
-	}
+	o.slots += slots
 	o.signal()
 	return true
 }
@@ -57,8 +56,8 @@ func (o *outbox) signal() {
 }
 
 // run writes to the connection until stop is closed, finish was called or a write fails; then it closes the connection. Written is told
-// how many answers went out.
-func (o *outbox) run(conn net.Conn, stop <-chan struct{}, written func(answers int)) {
+// how many slots are free again.
+func (o *outbox) run(conn net.Conn, stop <-chan struct{}, written func(slots int)) {
 	defer func() {
 		o.mu.Lock()
 		o.closed, o.pending = true, nil
@@ -73,14 +72,14 @@ func (o *outbox) run(conn net.Conn, stop <-chan struct{}, written func(answers i
 		case <-o.wake:
 		}
 		o.mu.Lock()
-		bytes, answers, last := o.pending, o.replies, o.last
-		o.pending, o.replies = spare[:0], 0
+		bytes, slots, last := o.pending, o.slots, o.last
+		o.pending, o.slots = spare[:0], 0
 		o.mu.Unlock()
 		if len(bytes) > 0 {
 			if err := writeWithin(conn, bytes, clientStallLimit); err != nil {
 				return
 			}
-			written(answers)
+			written(slots)
 		}
 		if last {
 			return

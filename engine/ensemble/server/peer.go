@@ -22,7 +22,7 @@ func (p *peer) run(ctx context.Context) {
 			wait = redialFirst
 			err = p.serve(ctx, dialled)
 		} else {
-			p.transport.events.disconnected(p.server, errors.Is(err, syscall.ECONNREFUSED))
+			p.transport.events.disconnected(p.server, isRefused(err))
 		}
 		if ctx.Err() != nil {
 			return
@@ -137,4 +137,10 @@ func writeWithin(conn net.Conn, bytes []byte, limit time.Duration) error {
 	}
 	_, err := conn.Write(bytes)
 	return err
+}
+
+// isRefused tells that nobody listens at an address: its process is gone.
+func isRefused(err error) bool {
+	const refusedOnWindows = syscall.Errno(10061) // WSAECONNREFUSED, which Go's syscall package has no name for
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, refusedOnWindows)
 }

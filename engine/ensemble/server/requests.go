@@ -125,7 +125,7 @@ func (o *owner) answerWrite(r *request) answer {
 
 func (o *owner) reply(c *client, r *request, a answer) {
 	size := 0
-	ok := c.out.add(true, func(buffer []byte) []byte {
+	ok := c.out.add(r.slots, func(buffer []byte) []byte {
 		e := jute.NewEncoder(buffer)
 		protocol.AppendReply(e, r.header.Xid, a.zxid, a.code, a.body)
 		size = len(e.Bytes()) - len(buffer)
@@ -169,7 +169,7 @@ func (o *owner) fire(outcome tree.Outcome, ended int64, cause trace.Ref) {
 }
 
 func (o *owner) notify(c *client, event tree.EventType, path string, zxid int64, cause trace.Ref) {
-	ok := c.out.add(false, func(buffer []byte) []byte {
+	ok := c.out.add(0, func(buffer []byte) []byte {
 		e := jute.NewEncoder(buffer)
 		protocol.AppendNotification(e, event, path)
 		return e.Bytes()

@@ -57,7 +57,7 @@ func (e connectEvent) happen(o *owner) {
 // connected answers the first frame, once the session is created or attached, or is known to be gone.
 func (o *owner) connected(c *client, outcome tree.Outcome) {
 	if outcome.Code != tree.OK {
-		c.out.add(true, func(buffer []byte) []byte {
+		c.out.add(1, func(buffer []byte) []byte {
 			e := jute.NewEncoder(buffer)
 			protocol.AppendConnectResponse(e, c.connect, 0, 0, [16]byte{})
 			return e.Bytes()
@@ -69,7 +69,7 @@ func (o *owner) connected(c *client, outcome tree.Outcome) {
 	c.attachment = outcome.Attachment
 	o.session[c.session] = c
 	c.statistics.lastZxid = outcome.Zxid
-	c.out.add(true, func(buffer []byte) []byte {
+	c.out.add(1, func(buffer []byte) []byte {
 		e := jute.NewEncoder(buffer)
 		protocol.AppendConnectResponse(e, c.connect, c.timeoutMS, c.session, c.password)
 		return e.Bytes()
