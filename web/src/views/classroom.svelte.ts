@@ -15,8 +15,8 @@ import { recordsBetween } from './api';
 const FLIGHT_MS = 500;
 /** Packets that are drawn at once; the rest is counted. */
 const PACKET_LIMIT = 2000;
-/** Records before the snapshot that are asked for. */
-const HISTORY_LIMIT = 100_000;
+/** Records before the snapshot that are asked for; a longer run begins at the snapshot. A record is some 300 bytes on the wire. */
+const HISTORY_LIMIT = 40_000;
 /** Between two pictures of what has a name: it is DOM, and nobody reads faster. */
 const SCENE_EVERY_MS = 60;
 const STATUS_EVERY_MS = 1000;

@@ -1,4 +1,4 @@
-import { listWorkloads, startWorkload, stopWorkload, type Workload, type WorkloadSide } from './api';
+import { ApiError, listWorkloads, startWorkload, stopWorkload, type Workload, type WorkloadSide } from './api';
 import { report } from './notices.svelte';
 
 const REFRESH_MS = 1500;
@@ -8,6 +8,8 @@ export class DemoWorkload {
   running = $state.raw<readonly Workload[]>([]);
   known = $state(false);
   busy = $state(false);
+  /** False where the server has no workloads to offer. */
+  offered = $state(true);
 
   private timer: ReturnType<typeof setTimeout> | undefined;
   private told = new Set<string>();
@@ -56,8 +58,9 @@ export class DemoWorkload {
       this.running = (await listWorkloads()).filter(({ sides }) => sides.some(isAlive));
       this.known = true;
       for (const { id, sides } of this.running) for (const side of sides) this.tellFailure(id, side);
-    } catch {
+    } catch (error) {
       this.known = false; // the connection's own notice tells it
+      this.offered = !(error instanceof ApiError && error.code === 'notAvailable');
     }
   }
 
