@@ -49,6 +49,9 @@ type Config struct {
 	DiskBytes       int64         // what the bookie says its disk holds; default 10 GiB
 }
 
+// maxEntryLogBytes leaves room for the batch that fills a log: its commit log must not begin a second segment.
+const maxEntryLogBytes = 1 << 30
+
 func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Network == nil || c.Disk == nil:
@@ -64,8 +67,8 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.FlushInterval, 10*time.Second)
 	setDefault(&c.CollectInterval, time.Minute)
 	setDefault(&c.DiskBytes, 10<<30)
-	if c.EntryLogBytes > 1<<31 {
-		return c, fmt.Errorf("bookie: entry logs of %d bytes, the most is %d", c.EntryLogBytes, 1<<31)
+	if c.EntryLogBytes > maxEntryLogBytes {
+		return c, fmt.Errorf("bookie: entry logs of %d bytes, the most is %d", c.EntryLogBytes, maxEntryLogBytes)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -67,6 +67,12 @@ func (s *storage) awaitLAC(ctx context.Context, id, previous int64) {
 		}
 		waiter := s.waiters[id]
 		if waiter == nil {
+			if len(s.waiters) >= maxLACs { // mostly of ledgers that nobody writes any more: those who do wait look again
+				for ledger, forgotten := range s.waiters {
+					close(forgotten)
+					delete(s.waiters, ledger)
+				}
+			}
 			waiter = make(chan struct{})
 			s.waiters[id] = waiter
 		}
