@@ -109,7 +109,7 @@ func flag(c *gin.Context, name string) bool {
 func number(c *gin.Context, parameter string) (int64, error) {
 	value, err := strconv.ParseInt(c.Param(parameter), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %q is not a number", broker.ErrBadRequest, c.Param(parameter))
+		return 0, broker.Refuse(broker.ErrBadRequest, "%q is not a number", c.Param(parameter))
 	}
 	return value, nil
 }

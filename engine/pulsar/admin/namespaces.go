@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,9 @@ func (h *handler) routeNamespaces(group *gin.RouterGroup) {
 		_ = policies
 		answer(c, broker.BundlesData{Boundaries: bundles.Boundaries(), NumBundles: bundles.Count()}, err)
 	})
+	ns.GET("/properties", h.namespaceProperties)
+	ns.PUT("/properties", h.putNamespaceProperties)
+	ns.DELETE("/properties", func(c *gin.Context) { done(c, h.setPolicy(namespaceName(c), "properties", nil)) })
 	ns.PUT("/unload", h.unloadNamespace)
 	ns.PUT("/:bundle/unload", func(c *gin.Context) {
 		h.onBundle(c, func(wanted broker.Bundle) error { return h.broker.UnloadBundle(c.Request.Context(), wanted) })
@@ -50,9 +54,46 @@ func (h *handler) routeNamespaces(group *gin.RouterGroup) {
 
 func namespaceError(err error) error {
 	if errors.Is(err, broker.ErrNotFound) {
-		return fmt.Errorf("Namespace does not exist: %w", broker.ErrNotFound)
+		return broker.Refuse(broker.ErrNotFound, "Namespace does not exist")
 	}
 	return err
+}
+
+// namespaceProperties are key-value pairs that only administrators use.
+func (h *handler) namespaceProperties(c *gin.Context) {
+	policies, err := h.broker.NamespacePolicies(namespaceName(c))
+	properties := map[string]string{}
+	if err == nil {
+		if raw := policies.Field("properties"); raw != nil {
+			err = json.Unmarshal(raw, &properties)
+		}
+	}
+	answer(c, properties, namespaceError(err))
+}
+
+// putNamespaceProperties adds to the properties.
+func (h *handler) putNamespaceProperties(c *gin.Context) {
+	var added map[string]string
+	if err := body(c, &added); err != nil {
+		fail(c, err)
+		return
+	}
+	done(c, namespaceError(h.broker.ChangePolicies(namespaceName(c), func(p *broker.Policies) error {
+		properties := map[string]string{}
+		if raw := p.Field("properties"); raw != nil {
+			if err := json.Unmarshal(raw, &properties); err != nil {
+				return err
+			}
+		}
+		for key, value := range added {
+			properties[key] = value
+		}
+		merged, err := json.Marshal(properties)
+		if err != nil {
+			return err
+		}
+		return p.SetField("properties", merged)
+	})))
 }
 
 func (h *handler) createNamespace(c *gin.Context) {
@@ -71,7 +112,7 @@ func (h *handler) createNamespace(c *gin.Context) {
 	}
 	err = h.broker.CreateNamespace(c.Param("tenant"), c.Param("namespace"), policies)
 	if errors.Is(err, broker.ErrExists) {
-		err = fmt.Errorf("Namespace already exists: %w", broker.ErrExists)
+		err = broker.Refuse(broker.ErrExists, "Namespace already exists")
 	}
 	done(c, err)
 }

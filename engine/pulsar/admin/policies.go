@@ -33,8 +33,15 @@ var policyRoutes = []struct {
 	{"maxProducersPerTopic", "max_producers_per_topic", http.MethodPost, checkWhole},
 	{"maxConsumersPerTopic", "max_consumers_per_topic", http.MethodPost, checkWhole},
 	{"maxConsumersPerSubscription", "max_consumers_per_subscription", http.MethodPost, checkWhole},
-	{"subscriptionExpirationTime", "subscription_expiration_time_minutes", http.MethodPost, checkWhole},
-	{"maxTopicsPerNamespace", "max_topics_per_namespace", http.MethodPost, checkWhole},
+	{"subscriptionExpirationTime", "subscription_expiration_time_minutes", http.MethodPost, checkAtLeast(0, "Invalid value for subscription expiration time")},
+	{"maxTopicsPerNamespace", "max_topics_per_namespace", http.MethodPost, checkAtLeast(0, "maxTopicsPerNamespace must be 0 or more")},
+	{"offloadThreshold", "offload_threshold", http.MethodPut, checkAtLeast(-1, "Invalid value for offloadThreshold")},
+	{"offloadThresholdInSeconds", "offload_threshold_in_seconds", http.MethodPut, checkAtLeast(-1, "Invalid value for offloadThresholdInSecond")},
+	{"offloadDeletionLagMs", "offload_deletion_lag_ms", http.MethodPut, checkWhole},
+	{"encryptionRequired", "encryption_required", http.MethodPost, checkBool},
+	{"deduplicationSnapshotInterval", "deduplicationSnapshotIntervalSeconds", http.MethodPost, checkWhole},
+	{"isAllowAutoUpdateSchema", "is_allow_auto_update_schema", http.MethodPost, checkBool},
+	{"schemaValidationEnforced", "schema_validation_enforced", http.MethodPost, checkBool},
 	{"schemaCompatibilityStrategy", "schema_compatibility_strategy", http.MethodPut, checkAny},
 	{"dispatchRate", "topicDispatchRate", http.MethodPost, checkObject},
 	{"subscriptionDispatchRate", "subscriptionDispatchRate", http.MethodPost, checkObject},
@@ -95,6 +102,12 @@ func (h *handler) routePolicies(ns *gin.RouterGroup) {
 }
 
 func (h *handler) setPolicy(namespace, field string, value json.RawMessage) error {
+	if _, err := h.broker.NamespacePolicies(namespace); err != nil {
+		tenant, _, _ := strings.Cut(namespace, "/")
+		if _, missing := h.broker.Tenant(tenant); missing != nil {
+			return missing
+		}
+	}
 	return namespaceError(h.broker.ChangePolicies(namespace, func(p *broker.Policies) error { return p.SetField(field, value) }))
 }
 
@@ -160,15 +173,26 @@ func decodeNamespace(raw []byte, policies *broker.Policies) error {
 func checkWhole(raw json.RawMessage) error {
 	var value int64
 	if err := json.Unmarshal(raw, &value); err != nil || value < 0 {
-		return fmt.Errorf("%w: the value must be a whole number of 0 or more, not %q", broker.ErrPreconditionFailed, string(raw))
+		return broker.Refuse(broker.ErrPreconditionFailed, "the value must be a whole number of 0 or more, not %q", string(raw))
 	}
 	return nil
+}
+
+// checkAtLeast makes a check of a whole number, with Pulsar's own words for what is too small.
+func checkAtLeast(smallest int64, reason string) func(json.RawMessage) error {
+	return func(raw json.RawMessage) error {
+		var value int64
+		if err := json.Unmarshal(raw, &value); err != nil || value < smallest {
+			return broker.Refuse(broker.ErrPreconditionFailed, "%s", reason)
+		}
+		return nil
+	}
 }
 
 func checkBool(raw json.RawMessage) error {
 	var value bool
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return fmt.Errorf("%w: the value must be true or false, not %q", broker.ErrBadRequest, string(raw))
+		return broker.Refuse(broker.ErrBadRequest, "the value must be true or false, not %q", string(raw))
 	}
 	return nil
 }
@@ -176,14 +200,14 @@ func checkBool(raw json.RawMessage) error {
 func checkObject(raw json.RawMessage) error {
 	var value map[string]any
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return fmt.Errorf("%w: the value must be a JSON object", broker.ErrBadRequest)
+		return broker.Refuse(broker.ErrBadRequest, "the value must be a JSON object")
 	}
 	return nil
 }
 
 func checkAny(raw json.RawMessage) error {
 	if !json.Valid(raw) {
-		return fmt.Errorf("%w: the value must be JSON", broker.ErrBadRequest)
+		return broker.Refuse(broker.ErrBadRequest, "the value must be JSON")
 	}
 	return nil
 }
@@ -191,10 +215,10 @@ func checkAny(raw json.RawMessage) error {
 func checkRetention(raw json.RawMessage) error {
 	var value broker.RetentionPolicy
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return fmt.Errorf("%w: retention is {\"retentionTimeInMinutes\", \"retentionSizeInMB\"}", broker.ErrBadRequest)
+		return broker.Refuse(broker.ErrBadRequest, "retention is {\"retentionTimeInMinutes\", \"retentionSizeInMB\"}")
 	}
 	if value.Minutes < -1 || value.Megabytes < -1 || (value.Minutes == 0) != (value.Megabytes == 0) {
-		return fmt.Errorf("%w: Setting either both retention time and size to 0, or neither; -1 is without limit", broker.ErrPreconditionFailed)
+		return broker.Refuse(broker.ErrPreconditionFailed, "Setting either both retention time and size to 0, or neither; -1 is without limit")
 	}
 	return nil
 }
@@ -202,10 +226,10 @@ func checkRetention(raw json.RawMessage) error {
 func checkPersistence(raw json.RawMessage) error {
 	var value broker.PersistencePolicy
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return fmt.Errorf("%w: persistence is an object of the quorums", broker.ErrBadRequest)
+		return broker.Refuse(broker.ErrBadRequest, "persistence is an object of the quorums")
 	}
 	if value.Ensemble < value.WriteQuorum || value.WriteQuorum < value.AckQuorum || value.AckQuorum < 1 {
-		return fmt.Errorf("%w: Bookkeeper Ensemble (%d) >= WriteQuorum (%d) >= AckQuoru (%d)", broker.ErrPreconditionFailed, value.Ensemble, value.WriteQuorum, value.AckQuorum)
+		return broker.Refuse(broker.ErrPreconditionFailed, "Bookkeeper Ensemble (%d) >= WriteQuorum (%d) >= AckQuoru (%d)", value.Ensemble, value.WriteQuorum, value.AckQuorum)
 	}
 	return nil
 }
@@ -213,16 +237,18 @@ func checkPersistence(raw json.RawMessage) error {
 func checkAutoCreation(raw json.RawMessage) error {
 	var value broker.AutoTopicCreationOverride
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return fmt.Errorf("%w: autoTopicCreationOverride is an object", broker.ErrBadRequest)
+		return broker.Refuse(broker.ErrBadRequest, "autoTopicCreationOverride is an object")
 	}
 	const refused = "Invalid configuration for autoTopicCreationOverride. the detail is"
 	switch {
 	case value.Allow && value.TopicType != "partitioned" && value.TopicType != "non-partitioned":
-		return fmt.Errorf("%w: %s Unknown topic type [%s]", broker.ErrPreconditionFailed, refused, value.TopicType)
+		return broker.Refuse(broker.ErrPreconditionFailed, "%s Unknown topic type [%s]", refused, value.TopicType)
+	case value.TopicType == "partitioned" && !strings.Contains(string(raw), "defaultNumPartitions"):
+		return broker.Refuse(broker.ErrPreconditionFailed, "%s [defaultNumPartitions] cannot be null when the type is partitioned.", refused)
 	case value.TopicType == "partitioned" && value.Partitions < 1:
-		return fmt.Errorf("%w: %s [defaultNumPartitions] cannot be less than 1 for partition type.", broker.ErrPreconditionFailed, refused)
+		return broker.Refuse(broker.ErrPreconditionFailed, "%s [defaultNumPartitions] cannot be less than 1 for partition type.", refused)
 	case value.TopicType == "non-partitioned" && value.Partitions > 0:
-		return fmt.Errorf("%w: %s [defaultNumPartitions] is not allowed to be set when the type is non-partition.", broker.ErrPreconditionFailed, refused)
+		return broker.Refuse(broker.ErrPreconditionFailed, "%s [defaultNumPartitions] is not allowed to be set when the type is non-partition.", refused)
 	}
 	return nil
 }

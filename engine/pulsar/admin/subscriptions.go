@@ -2,7 +2,6 @@ package admin
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -45,7 +44,7 @@ func (h *handler) routeSubscriptions(topic *gin.RouterGroup, named, owned topicR
 	sub.POST("/skip/:count", owned(func(c *gin.Context, name broker.TopicName) {
 		count, err := number(c, "count")
 		if err == nil && count < 0 {
-			err = fmt.Errorf("%w: %d messages cannot be skipped", broker.ErrBadRequest, count)
+			err = broker.Refuse(broker.ErrBadRequest, "%d messages cannot be skipped", count)
 		}
 		if err == nil {
 			err = h.broker.SkipMessages(c.Request.Context(), name, c.Param("subscription"), count)
@@ -138,7 +137,7 @@ func positionBody(c *gin.Context) (position managedledger.Position, given bool, 
 		Excluded bool  `json:"isExcluded"`
 	}
 	if err := json.Unmarshal(raw, &id); err != nil {
-		return position, false, fmt.Errorf("%w: the body is no message id", broker.ErrBadRequest)
+		return position, false, broker.Refuse(broker.ErrBadRequest, "the body is no message id")
 	}
 	position = managedledger.Position{Ledger: id.Ledger, Entry: id.Entry}
 	if id.Excluded && id.Ledger >= 0 && position != managedledger.Latest {

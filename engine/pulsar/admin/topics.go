@@ -76,12 +76,15 @@ func (h *handler) routeTopic(topic *gin.RouterGroup, named, owned topicRoute) {
 	}))
 	topic.GET("/stats", owned(func(c *gin.Context, name broker.TopicName) {
 		stats, err := h.broker.TopicStats(c.Request.Context(), name)
-		answer(c, stats, err)
+		answer(c, without(c, stats), err)
 	}))
 	topic.GET("/internalStats", owned(func(c *gin.Context, name broker.TopicName) {
 		stats, err := h.broker.InternalStats(c.Request.Context(), name)
 		answer(c, stats, err)
 	}))
+	topic.GET("/properties", named(h.topicProperties))
+	topic.PUT("/properties", named(h.putTopicProperties))
+	topic.DELETE("/properties", named(h.deleteTopicProperty))
 	topic.PUT("/unload", named(h.unload))
 	topic.POST("/terminate", owned(func(c *gin.Context, name broker.TopicName) {
 		last, err := h.broker.Terminate(c.Request.Context(), name)
@@ -125,6 +128,20 @@ func (h *handler) routeMessages(topic *gin.RouterGroup, owned topicRoute) {
 	}))
 }
 
+// without leaves out what the caller does not want to see.
+func without(c *gin.Context, stats broker.TopicStats) broker.TopicStats {
+	if flag(c, "excludePublishers") {
+		stats.Publishers = []broker.PublisherStats{}
+	}
+	if flag(c, "excludeConsumers") {
+		for name, subscription := range stats.Subscriptions {
+			subscription.Consumers = []broker.ConsumerStats{}
+			stats.Subscriptions[name] = subscription
+		}
+	}
+	return stats
+}
+
 // messageIDAnswer is Pulsar's MessageIdImpl.
 type messageIDAnswer struct {
 	Ledger    int64 `json:"ledgerId"`
@@ -161,7 +178,7 @@ func (h *handler) refusePartitioned(name broker.TopicName) error {
 		return err
 	}
 	if metadata.Partitions > 0 {
-		return fmt.Errorf("%w: %s is a partitioned topic", broker.ErrPreconditionFailed, name)
+		return broker.Refuse(broker.ErrPreconditionFailed, "%s is a partitioned topic", name)
 	}
 	return nil
 }
@@ -179,7 +196,7 @@ func partitionsBody(c *gin.Context) (broker.PartitionedTopic, error) {
 		return metadata, nil
 	}
 	if err := json.Unmarshal(raw, &metadata); err != nil {
-		return metadata, fmt.Errorf("%w: the body is the number of partitions, or {\"partitions\", \"properties\"}", broker.ErrBadRequest)
+		return metadata, broker.Refuse(broker.ErrBadRequest, "the body is the number of partitions, or {\"partitions\", \"properties\"}")
 	}
 	return metadata, nil
 }
@@ -215,7 +232,7 @@ func (h *handler) deletePartitioned(ctx context.Context, name broker.TopicName, 
 		return err
 	}
 	if metadata.Partitions == 0 {
-		return fmt.Errorf("Partitioned Topic not found: %s: %w", name, broker.ErrNotFound)
+		return broker.Refuse(broker.ErrNotFound, "Partitioned Topic not found: %s", name)
 	}
 	if !force {
 		if err := h.refuseInUse(ctx, name, metadata.Partitions); err != nil {
@@ -243,7 +260,7 @@ func (h *handler) refuseInUse(ctx context.Context, name broker.TopicName, partit
 			return err
 		}
 		if len(stats.Publishers)+len(stats.Subscriptions) > 0 {
-			return fmt.Errorf("%w: %s", broker.ErrInUse, name.PartitionName(index))
+			return broker.Refuse(broker.ErrInUse, "%v: %s", broker.ErrInUse, name.PartitionName(index))
 		}
 	}
 	return nil
@@ -258,7 +275,7 @@ type partitionedStats struct {
 func (h *handler) partitionedStats(c *gin.Context, name broker.TopicName) {
 	metadata, err := h.broker.PartitionedTopic(name)
 	if err == nil && metadata.Partitions == 0 {
-		err = fmt.Errorf("Partitioned Topic not found: %s: %w", name, broker.ErrNotFound)
+		err = broker.Refuse(broker.ErrNotFound, "Partitioned Topic not found: %s", name)
 	}
 	if err != nil {
 		fail(c, err)
@@ -280,6 +297,10 @@ func (h *handler) partitionedStats(c *gin.Context, name broker.TopicName) {
 		}
 		sum.Partitions[partition.String()] = one
 		addStats(&sum.TopicStats, one)
+	}
+	sum.TopicStats = without(c, sum.TopicStats)
+	for partition, one := range sum.Partitions {
+		sum.Partitions[partition] = without(c, one)
 	}
 	if !flag(c, "perPartition") && c.Query("perPartition") != "" {
 		sum.Partitions = map[string]broker.TopicStats{}
@@ -322,7 +343,7 @@ func addStats(sum *broker.TopicStats, one broker.TopicStats) {
 func (h *handler) partitionedInternalStats(c *gin.Context, name broker.TopicName) {
 	metadata, err := h.broker.PartitionedTopic(name)
 	if err == nil && metadata.Partitions == 0 {
-		err = fmt.Errorf("Partitioned Topic not found: %s: %w", name, broker.ErrNotFound)
+		err = broker.Refuse(broker.ErrNotFound, "Partitioned Topic not found: %s", name)
 	}
 	if err != nil {
 		fail(c, err)

@@ -123,7 +123,7 @@ func (b *Broker) Tenant(name string) (Tenant, error) {
 	var tenant Tenant
 	_, err := b.readJSON(policiesPath+"/"+name, &tenant)
 	if errors.Is(err, ErrNotFound) {
-		return Tenant{}, fmt.Errorf("Tenant does not exist: %w", ErrNotFound)
+		return Tenant{}, Refuse(ErrNotFound, "Tenant does not exist")
 	}
 	return tenant, err
 }
@@ -134,11 +134,11 @@ func (b *Broker) PutTenant(name string, tenant Tenant, update bool) error {
 		return fmt.Errorf("Tenant name is not valid: %w", err)
 	}
 	if len(tenant.AllowedClusters) == 0 {
-		return fmt.Errorf("%w: Clusters can not be empty", ErrPreconditionFailed)
+		return Refuse(ErrPreconditionFailed, "Clusters can not be empty")
 	}
 	for _, cluster := range tenant.AllowedClusters {
 		if _, err := b.ClusterData(cluster); err != nil {
-			return fmt.Errorf("%w: Clusters do not exist: %s", ErrPreconditionFailed, cluster)
+			return Refuse(ErrPreconditionFailed, "Clusters do not exist: %s", cluster)
 		}
 	}
 	if tenant.AdminRoles == nil {
@@ -149,7 +149,7 @@ func (b *Broker) PutTenant(name string, tenant Tenant, update bool) error {
 	}
 	if err := b.createJSON(policiesPath+"/"+name, tenant); err != nil {
 		if errors.Is(err, ErrExists) {
-			return fmt.Errorf("Tenant already exist: %w", ErrExists)
+			return Refuse(ErrExists, "Tenant already exist")
 		}
 		return err
 	}
@@ -166,7 +166,7 @@ func (b *Broker) DeleteTenant(name string) error {
 		return err
 	}
 	if len(namespaces) > 0 {
-		return fmt.Errorf("The tenant still has active namespaces: %w", ErrConflict)
+		return Refuse(ErrConflict, "The tenant still has active namespaces")
 	}
 	return cmpError(b.removeTree(localPoliciesPath+"/"+name), b.removeTree(partitionedPath+"/"+name), b.remove(policiesPath+"/"+name))
 }
@@ -182,7 +182,7 @@ func (b *Broker) RemoveNamespace(ctx context.Context, namespace string) error {
 		return err
 	}
 	if len(topics)+len(partitioned) > 0 {
-		return fmt.Errorf("Cannot delete non empty namespace: %w", ErrConflict)
+		return Refuse(ErrConflict, "Cannot delete non empty namespace")
 	}
 	for _, owned := range b.ownership.list() {
 		if owned.Namespace != namespace {
@@ -211,7 +211,7 @@ func (b *Broker) ClusterData(name string) (ClusterData, error) {
 	var data ClusterData
 	_, err := b.readJSON(clustersPath+"/"+name, &data)
 	if errors.Is(err, ErrNotFound) {
-		return ClusterData{}, fmt.Errorf("Cluster does not exist: %w", ErrNotFound)
+		return ClusterData{}, Refuse(ErrNotFound, "Cluster does not exist")
 	}
 	return data, err
 }
@@ -226,7 +226,7 @@ func (b *Broker) PutCluster(name string, data ClusterData, update bool) error {
 	}
 	if err := b.createJSON(clustersPath+"/"+name, data); err != nil {
 		if errors.Is(err, ErrExists) {
-			return fmt.Errorf("Cluster already exists: %w", ErrExists)
+			return Refuse(ErrExists, "Cluster already exists")
 		}
 		return err
 	}
@@ -245,7 +245,7 @@ func (b *Broker) DeleteCluster(name string) error {
 // the leader spreads them.
 func (b *Broker) SplitBundle(ctx context.Context, parent Bundle, algorithm string, positions []uint32, unload bool) error {
 	if !b.Owns(parent) {
-		return fmt.Errorf("bundle %v is not owned by %s: %w", parent, b.id, ErrNotFound)
+		return Refuse(ErrNotFound, "bundle %v is not owned by %s", parent, b.id)
 	}
 	cuts, err := b.cuts(parent, algorithm, positions)
 	if err != nil {
@@ -308,8 +308,7 @@ func (b *Broker) cuts(parent Bundle, algorithm string, positions []uint32) ([]ui
 		cut, err := bundle.TopicCountMidpoint(parent.Range, hashes)
 		return []uint32{cut}, err
 	}
-	return nil, fmt.Errorf("%w: unknown split algorithm %q; known are %s, %s, %s", ErrBadRequest, algorithm,
-		bundle.RangeEquallyDivide, bundle.TopicCountEquallyDivide, bundle.SpecifiedPositionsDivide)
+	return nil, Refuse(ErrBadRequest, "unknown split algorithm %q; known are %s, %s, %s", algorithm, bundle.RangeEquallyDivide, bundle.TopicCountEquallyDivide, bundle.SpecifiedPositionsDivide)
 }
 
 // Bundles is how a namespace is cut, as the policies say it.

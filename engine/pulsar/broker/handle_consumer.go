@@ -101,7 +101,7 @@ func (c *connection) topicToSubscribe(ctx context.Context, subscribe *pulsarpb.C
 		return nil, err
 	}
 	if subscribe.GetSubscription() == "" {
-		return nil, fmt.Errorf("%w: a subscription without name", ErrNotAllowed)
+		return nil, Refuse(ErrNotAllowed, "a subscription without name")
 	}
 	t, err := c.broker.topicForClient(ctx, name, subscribe.GetForceTopicCreation())
 	if err != nil {

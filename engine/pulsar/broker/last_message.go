@@ -17,7 +17,7 @@ func (t *topic) lastMessage(ctx context.Context) (*pulsarpb.MessageIdData, error
 		LedgerId: proto.Uint64(^uint64(0)), EntryId: proto.Uint64(^uint64(0)), Partition: proto.Int32(partition), BatchIndex: proto.Int32(-1),
 	}
 	if t.log == nil {
-		return nil, fmt.Errorf("%w: a non-persistent topic keeps no messages", ErrNotAllowed)
+		return nil, Refuse(ErrNotAllowed, "a non-persistent topic keeps no messages")
 	}
 	last := t.log.LastConfirmed()
 	if last.Entry < 0 {

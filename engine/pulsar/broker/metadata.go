@@ -47,7 +47,7 @@ func marshal(value any) ([]byte, error) {
 func (b *Broker) readJSON(znode string, value any) (version int32, err error) {
 	data, stat, err := b.zookeeper.Get(znode)
 	if errors.Is(err, zk.ErrNoNode) {
-		return 0, fmt.Errorf("%s: %w", znode, ErrNotFound)
+		return 0, Refuse(ErrNotFound, "there is no znode %s", znode)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", znode, err)
@@ -70,9 +70,9 @@ func (b *Broker) writeJSON(znode string, value any, version int32) error {
 	_, err = b.zookeeper.Set(znode, data, version)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		return fmt.Errorf("%s: %w", znode, ErrNotFound)
+		return Refuse(ErrNotFound, "there is no znode %s", znode)
 	case errors.Is(err, zk.ErrBadVersion):
-		return fmt.Errorf("%s: %w", znode, ErrConflict)
+		return Refuse(ErrConflict, "znode %s was changed by somebody else at the same moment", znode)
 	case err != nil:
 		return fmt.Errorf("writing %s: %w", znode, err)
 	}
@@ -95,7 +95,7 @@ func (b *Broker) create(znode string, data []byte, flags int32) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, zk.ErrNodeExists):
-			return fmt.Errorf("%s: %w", znode, ErrExists)
+			return Refuse(ErrExists, "znode %s exists already", znode)
 		case errors.Is(err, zk.ErrNoNode):
 			parent := path.Dir(znode)
 			if err := b.create(parent, nil, 0); err != nil && !errors.Is(err, ErrExists) {

@@ -143,7 +143,7 @@ func (b *Broker) OwnedBundles() []Bundle { return b.ownership.list() }
 func (b *Broker) BundleOf(name TopicName) (Bundle, error) {
 	bundles, _, err := b.NamespaceBundles(name.NamespaceName())
 	if errors.Is(err, ErrNotFound) {
-		return Bundle{}, fmt.Errorf("Namespace does not exist: %s: %w", name.NamespaceName(), ErrNotFound)
+		return Bundle{}, Refuse(ErrNotFound, "Namespace does not exist: %s", name.NamespaceName())
 	}
 	if err != nil {
 		return Bundle{}, err
@@ -237,7 +237,7 @@ func (b *Broker) UnloadBundle(ctx context.Context, wanted Bundle) error {
 
 func (b *Broker) unloadBundle(ctx context.Context, wanted Bundle, reason string) error {
 	if !b.ownership.startUnloading(wanted) {
-		return fmt.Errorf("bundle %v is not owned by %s: %w", wanted, b.id, ErrNotFound)
+		return Refuse(ErrNotFound, "bundle %v is not owned by %s", wanted, b.id)
 	}
 	// From here on lookups answer "being unloaded" everywhere, so that no client comes back before the next owner can.
 	data := b.ownData()

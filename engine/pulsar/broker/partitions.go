@@ -105,10 +105,10 @@ func (b *Broker) checkPartition(name TopicName) error {
 // CreatePartitioned creates a partitioned topic and its partitions.
 func (b *Broker) CreatePartitioned(ctx context.Context, name TopicName, metadata PartitionedTopic) error {
 	if metadata.Partitions < 1 || metadata.Partitions > MaxPartitions {
-		return fmt.Errorf("%w: Number of partitions should be 1 to %d, not %d", ErrBadRequest, MaxPartitions, metadata.Partitions)
+		return Refuse(ErrBadRequest, "Number of partitions should be 1 to %d, not %d", MaxPartitions, metadata.Partitions)
 	}
 	if name.Partition() >= 0 {
-		return fmt.Errorf("%w: Partitioned Topic Name should not contain '%s'", ErrPreconditionFailed, partitionSuffix)
+		return Refuse(ErrPreconditionFailed, "Partitioned Topic Name should not contain '%s'", partitionSuffix)
 	}
 	if _, err := b.NamespacePolicies(name.NamespaceName()); err != nil {
 		return namespaceMissing(err)
@@ -118,11 +118,11 @@ func (b *Broker) CreatePartitioned(ctx context.Context, name TopicName, metadata
 		return err
 	}
 	if there {
-		return fmt.Errorf("This topic already exists: %s: %w", name, ErrExists)
+		return Refuse(ErrExists, "This topic already exists: %s", name)
 	}
 	if err := b.createJSON(partitionedZnode(name), metadata); err != nil {
 		if errors.Is(err, ErrExists) {
-			return fmt.Errorf("This topic already exists: %s: %w", name, ErrExists)
+			return Refuse(ErrExists, "This topic already exists: %s", name)
 		}
 		return err
 	}
@@ -159,16 +159,16 @@ func (b *Broker) GrowPartitions(name TopicName, partitions int) error {
 		var metadata PartitionedTopic
 		version, err := b.readJSON(partitionedZnode(name), &metadata)
 		if errors.Is(err, ErrNotFound) {
-			return fmt.Errorf("Topic is not partitioned topic: %s: %w", name, ErrConflict)
+			return Refuse(ErrConflict, "Topic is not partitioned topic: %s", name)
 		}
 		if err != nil {
 			return err
 		}
 		if partitions <= metadata.Partitions {
-			return fmt.Errorf("%w: number of partitions must be more than the %d that there are", ErrPreconditionFailed, metadata.Partitions)
+			return Refuse(ErrPreconditionFailed, "number of partitions must be more than the %d that there are", metadata.Partitions)
 		}
 		if partitions > MaxPartitions {
-			return fmt.Errorf("%w: at most %d partitions", ErrPreconditionFailed, MaxPartitions)
+			return Refuse(ErrPreconditionFailed, "at most %d partitions", MaxPartitions)
 		}
 		before := metadata.Partitions
 		metadata.Partitions = partitions

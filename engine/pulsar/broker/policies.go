@@ -152,7 +152,7 @@ func (p *Policies) SetField(name string, value json.RawMessage) error {
 	}
 	var next Policies
 	if err := json.Unmarshal(merged, &next); err != nil {
-		return fmt.Errorf("%w: policy %s", ErrBadRequest, name)
+		return Refuse(ErrBadRequest, "the value of policy %s is not of its kind", name)
 	}
 	*p = next
 	return nil
@@ -173,7 +173,7 @@ func (b *Broker) NamespacePolicies(namespace string) (Policies, error) {
 		return Policies{}, err
 	}
 	if policies.known.Deleted {
-		return Policies{}, fmt.Errorf("namespace %s is being deleted: %w", namespace, ErrNotFound)
+		return Policies{}, Refuse(ErrNotFound, "namespace %s is being deleted", namespace)
 	}
 	return policies, nil
 }
@@ -220,7 +220,7 @@ func (b *Broker) CreateNamespace(tenant, namespace string, policies Policies) er
 		return err
 	}
 	if there, err := b.exists(policiesPath + "/" + tenant); err != nil || !there {
-		return cmpError(err, fmt.Errorf("Tenant does not exist: %w", ErrNotFound))
+		return cmpError(err, Refuse(ErrNotFound, "Tenant does not exist"))
 	}
 	bundles, err := requestedBundles(policies.known.Bundles, b.config.Bundles)
 	if err != nil {
@@ -253,7 +253,7 @@ func requestedBundles(data *BundlesData, standard int) (bundle.Bundles, error) {
 		}
 		return bundles, nil
 	case data.NumBundles > 4096:
-		return bundle.Bundles{}, fmt.Errorf("%w: a namespace has at most 4096 bundles, not %d", ErrBadRequest, data.NumBundles)
+		return bundle.Bundles{}, Refuse(ErrBadRequest, "a namespace has at most 4096 bundles, not %d", data.NumBundles)
 	}
 	return bundle.Even(data.NumBundles), nil
 }
@@ -261,7 +261,7 @@ func requestedBundles(data *BundlesData, standard int) (bundle.Bundles, error) {
 // Namespaces lists the namespaces of a tenant, as tenant/namespace, sorted.
 func (b *Broker) Namespaces(tenant string) ([]string, error) {
 	if there, err := b.exists(policiesPath + "/" + tenant); err != nil || !there {
-		return nil, cmpError(err, fmt.Errorf("Tenant does not exist: %w", ErrNotFound))
+		return nil, cmpError(err, Refuse(ErrNotFound, "Tenant does not exist"))
 	}
 	names, err := b.children(policiesPath + "/" + tenant)
 	if err != nil {

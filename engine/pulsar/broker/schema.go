@@ -121,7 +121,7 @@ func (b *Broker) DeleteSchema(name TopicName) (int64, error) {
 			return 0, err
 		}
 		if len(liveVersions(history.Versions)) == 0 {
-			return 0, fmt.Errorf("Schema not found: topic %s: %w", name.Parent(), ErrNotFound)
+			return 0, Refuse(ErrNotFound, "Schema not found: topic %s", name.Parent())
 		}
 		version := int64(len(history.Versions))
 		history.Versions = append(history.Versions, SchemaVersion{Version: version, Deleted: true, Timestamp: time.Now().UnixMilli()})
@@ -194,7 +194,7 @@ func (b *Broker) findSchema(topic string, version []byte) (SchemaVersion, error)
 	if err != nil {
 		return SchemaVersion{}, err
 	}
-	missing := fmt.Errorf("Topic not found or no-schema: %s: %w", topic, ErrNotFound)
+	missing := Refuse(ErrNotFound, "Topic not found or no-schema: %s", topic)
 	if len(version) != 8 {
 		if live := liveVersions(versions); len(live) > 0 {
 			return live[len(live)-1], nil

@@ -44,10 +44,10 @@ func (t *topic) seek(s *sub, target seekTarget, answer func(error)) {
 		answer(errTopicClosing)
 		return
 	case t.log == nil:
-		answer(fmt.Errorf("%w: a non-persistent topic has no past to seek in", ErrNotAllowed))
+		answer(Refuse(ErrNotAllowed, "a non-persistent topic has no past to seek in"))
 		return
 	case s.busy || !s.open:
-		answer(fmt.Errorf("subscription %q is being reset or deleted: %w", s.name, ErrConflict))
+		answer(Refuse(ErrConflict, "subscription %q is being reset or deleted", s.name))
 		return
 	}
 	s.disconnect()

@@ -127,7 +127,7 @@ func (t *topic) subscribe(c *consumer, name string, answer func(error)) {
 
 func (s *sub) join(c *consumer, answer func(error)) {
 	if s.durable != c.durable && len(s.consumers) > 0 {
-		answer(fmt.Errorf("%w: a durable and a non-durable consumer cannot share subscription %q", ErrNotAllowed, s.name))
+		answer(Refuse(ErrNotAllowed, "a durable and a non-durable consumer cannot share subscription %q", s.name))
 		return
 	}
 	if err := s.state.SetType(c.kind); err != nil {

@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -376,7 +375,7 @@ func (t *topic) createSubscription(ctx context.Context, name string, initial man
 			return
 		}
 		if _, there := t.subscriptions[name]; there {
-			result <- fmt.Errorf("subscription %q: %w", name, ErrExists)
+			result <- Refuse(ErrExists, "subscription %q exists already", name)
 			return
 		}
 		t.openSubscription(name, initial, true, properties).whenOpen(func(err error) { result <- err })

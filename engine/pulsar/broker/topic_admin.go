@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"time"
@@ -31,11 +32,11 @@ func (b *Broker) existingTopic(ctx context.Context, name TopicName) (*topic, err
 		if t := b.topics.loadedTopic(name); t != nil {
 			return t, nil
 		}
-		return nil, fmt.Errorf("Topic not found: %s: %w", name, ErrNotFound)
+		return nil, Refuse(ErrNotFound, "Topic not found: %s", name)
 	}
 	t, err := b.topicForClient(ctx, name, false)
 	if errors.Is(err, errTopicNotFound) || errors.Is(err, errPartitionRefused) {
-		return nil, fmt.Errorf("Topic not found: %s: %w", name, ErrNotFound)
+		return nil, Refuse(ErrNotFound, "Topic not found: %s", name)
 	}
 	return t, err
 }
@@ -47,7 +48,7 @@ func (b *Broker) CreateTopic(ctx context.Context, name TopicName, properties map
 		return err
 	}
 	if there {
-		return fmt.Errorf("This topic already exists: %s: %w", name, ErrExists)
+		return Refuse(ErrExists, "This topic already exists: %s", name)
 	}
 	t, err := b.topicForClient(ctx, name, true)
 	if err != nil {
@@ -83,7 +84,7 @@ func (b *Broker) CreateSubscription(ctx context.Context, topicName TopicName, na
 	}
 	err = t.createSubscription(ctx, name, initial, properties)
 	if errors.Is(err, ErrExists) {
-		return fmt.Errorf("Subscription already exists for topic %s: %w", topicName, ErrExists)
+		return Refuse(ErrExists, "Subscription already exists for topic %s", topicName)
 	}
 	return err
 }
@@ -92,7 +93,7 @@ func (b *Broker) CreateSubscription(ctx context.Context, topicName TopicName, na
 func (b *Broker) DeleteSubscription(ctx context.Context, topicName TopicName, name string, force bool) error {
 	return b.onSubscription(ctx, topicName, name, func(t *topic, s *sub, answer func(error)) {
 		if len(s.consumers) > 0 && !force {
-			answer(fmt.Errorf("Subscription has active connected consumers: %w", ErrPreconditionFailed))
+			answer(Refuse(ErrPreconditionFailed, "Subscription has active connected consumers"))
 			return
 		}
 		s.disconnect()
@@ -113,9 +114,9 @@ func (b *Broker) onSubscription(ctx context.Context, topicName TopicName, name s
 		case t.closing:
 			result <- errTopicClosing
 		case s == nil:
-			result <- fmt.Errorf("Subscription %s not found for topic %s: %w", name, topicName, ErrNotFound)
+			result <- Refuse(ErrNotFound, "Subscription %s not found for topic %s", name, topicName)
 		case s.busy:
-			result <- fmt.Errorf("subscription %s is being reset or deleted: %w", name, ErrConflict)
+			result <- Refuse(ErrConflict, "subscription %s is being reset or deleted", name)
 		default:
 			operation(t, s, func(err error) { result <- err })
 		}
@@ -144,7 +145,7 @@ func (b *Broker) SeekSubscription(ctx context.Context, topicName TopicName, name
 func (b *Broker) SkipMessages(ctx context.Context, topicName TopicName, name string, n int64) error {
 	return b.onSubscription(ctx, topicName, name, func(t *topic, s *sub, answer func(error)) {
 		if s.cursor == nil {
-			answer(fmt.Errorf("%w: a non-persistent topic keeps no backlog", ErrBadRequest))
+			answer(Refuse(ErrBadRequest, "a non-persistent topic keeps no backlog"))
 			return
 		}
 		s.state.Reset()
@@ -170,7 +171,7 @@ func (b *Broker) ExpireMessages(ctx context.Context, topicName TopicName, name s
 		return err
 	}
 	if t.log == nil {
-		return fmt.Errorf("%w: a non-persistent topic keeps no messages", ErrBadRequest)
+		return Refuse(ErrBadRequest, "a non-persistent topic keeps no messages")
 	}
 	return t.expire(ctx, name, age)
 }
@@ -182,7 +183,7 @@ func (b *Broker) Terminate(ctx context.Context, name TopicName) (managedledger.P
 		return managedledger.Position{}, err
 	}
 	if t.log == nil {
-		return managedledger.Position{}, fmt.Errorf("%w: Termination of a non-persistent topic is not allowed", ErrNotAllowed)
+		return managedledger.Position{}, Refuse(ErrNotAllowed, "Termination of a non-persistent topic is not allowed")
 	}
 	last, err := t.log.Terminate(ctx)
 	if err != nil {
@@ -256,7 +257,7 @@ func (b *Broker) PeekMessage(ctx context.Context, name TopicName, subscriptionNa
 					return
 				}
 				if len(entries) == 0 && next.Compare(t.log.LastConfirmed()) > 0 || next == from {
-					answer(fmt.Errorf("Message not found: subscription %s of %s has no %d messages left: %w", subscriptionName, name, n, ErrNotFound))
+					answer(Refuse(ErrNotFound, "Message not found: subscription %s of %s has no %d messages left", subscriptionName, name, n))
 					return
 				}
 				left -= len(entries)
@@ -283,7 +284,7 @@ func (t *topic) readMessage(ctx context.Context, at managedledger.Position) (Sto
 		return StoredMessage{}, err
 	}
 	if len(entries) == 0 || entries[0].Position != at {
-		return StoredMessage{}, fmt.Errorf("Message not found: %v of %s: %w", at, t.name, ErrNotFound)
+		return StoredMessage{}, Refuse(ErrNotFound, "Message not found: %v of %s", at, t.name)
 	}
 	metadata, err := readMetadata(entries[0].Data)
 	if err != nil {
@@ -301,4 +302,57 @@ func (t *topic) readMessage(ctx context.Context, at managedledger.Position) (Sto
 		message.Batch = int(metadata.GetNumMessagesInBatch())
 	}
 	return message, nil
+}
+
+// TopicProperties are the key-value pairs that a topic was given.
+func (b *Broker) TopicProperties(ctx context.Context, name TopicName) (map[string]string, error) {
+	t, err := b.existingTopic(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if t.log == nil {
+		return map[string]string{}, nil
+	}
+	properties := maps.Clone(t.log.Properties())
+	delete(properties, topicEpochProperty)
+	return properties, nil
+}
+
+// ChangeTopicProperties changes them. The topic's own bookkeeping among them stays.
+func (b *Broker) ChangeTopicProperties(ctx context.Context, name TopicName, change func(map[string]string)) error {
+	t, err := b.existingTopic(ctx, name)
+	if err != nil {
+		return err
+	}
+	if t.log == nil {
+		return Refuse(ErrNotAllowed, "a non-persistent topic has no properties")
+	}
+	properties := maps.Clone(t.log.Properties())
+	if properties == nil {
+		properties = map[string]string{}
+	}
+	epoch, hasEpoch := properties[topicEpochProperty]
+	change(properties)
+	if hasEpoch {
+		properties[topicEpochProperty] = epoch
+	}
+	return t.log.SetProperties(ctx, properties)
+}
+
+// ChangePartitionedProperties changes the properties of a partitioned topic.
+func (b *Broker) ChangePartitionedProperties(name TopicName, change func(map[string]string)) error {
+	for {
+		var metadata PartitionedTopic
+		version, err := b.readJSON(partitionedZnode(name), &metadata)
+		if err != nil {
+			return err
+		}
+		if metadata.Properties == nil {
+			metadata.Properties = map[string]string{}
+		}
+		change(metadata.Properties)
+		if err := b.writeJSON(partitionedZnode(name), metadata, version); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
 }

@@ -13,7 +13,7 @@ import (
 func (b *Broker) UnloadTopic(ctx context.Context, name TopicName) error {
 	t := b.topics.loadedTopic(name)
 	if t == nil {
-		return fmt.Errorf("Topic not found: %s is not loaded on %s: %w", name, b.id, ErrNotFound)
+		return Refuse(ErrNotFound, "Topic not found: %s is not loaded on %s", name, b.id)
 	}
 	return b.topics.closeTopic(ctx, t, closeFor("unload"))
 }
@@ -25,7 +25,7 @@ var ErrInUse = errors.New("Topic has active producers/subscriptions")
 func (b *Broker) DeleteTopic(ctx context.Context, name TopicName, force bool) error {
 	t, err := b.topicForClient(ctx, name, false)
 	if errors.Is(err, errTopicNotFound) {
-		return fmt.Errorf("Topic not found: %s: %w", name, ErrNotFound)
+		return Refuse(ErrNotFound, "Topic not found: %s", name)
 	}
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (b *Broker) DeleteTopic(ctx context.Context, name TopicName, force bool) er
 		return err
 	}
 	if inUse && !force {
-		return fmt.Errorf("%w: %s", ErrInUse, name)
+		return Refuse(ErrInUse, "%v: %s", ErrInUse, name)
 	}
 	err = b.topics.closeTopic(ctx, t, func(ctx context.Context, t *topic) error { return t.delete(ctx) })
 	if errors.Is(err, managedledger.ErrNotFound) {
