@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,12 +43,10 @@ func inBubble(t *testing.T, room *classroom) (network *fabric.Fabric, stop func(
 
 func openStream(t *testing.T, network *fabric.Fabric) *websocket.Conn {
 	t.Helper()
-	raw, err := network.Of("client").Dial(t.Context(), "127.0.0.1:7700")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := &url.URL{Scheme: "ws", Host: "127.0.0.1:7700", Path: "/api/v1/stream"}
-	connection, _, err := websocket.NewClient(raw, address, http.Header{"Origin": {"http://127.0.0.1:7700"}}, 1<<10, 1<<10)
+	dialer := websocket.Dialer{NetDialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+		return network.Of("client").Dial(ctx, address)
+	}}
+	connection, _, err := dialer.DialContext(t.Context(), "ws://127.0.0.1:7700/api/v1/stream", http.Header{"Origin": {"http://127.0.0.1:7700"}})
 	if err != nil {
 		t.Fatal(err)
 	}
