@@ -88,7 +88,7 @@ var defaultPorts = []int{2181, 2182, 2183, 9092, 9093, 9094, 6650, 6651, 8080, 8
 // freeOffset finds a port offset under which every default port is free.
 func freeOffset() (int, error) {
 	for range 100 {
-		offset := 10000 + rand.IntN(200)*100
+		offset := 10000 + rand.IntN(120)*100 // below the range from which the system gives out ports
 		free := true
 		for _, port := range defaultPorts {
 			listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+offset))
