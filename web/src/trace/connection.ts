@@ -11,6 +11,8 @@ export interface ConnectionEvents {
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 8000;
+/** A stream that lived so long was well: the next retry is a first one. */
+const STEADY_MS = 3000;
 
 /** The stream, opened again whenever it ends: after half a second, then after twice as long each time, 8 s at most. */
 export class Connection {
@@ -18,6 +20,7 @@ export class Connection {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private wait = FIRST_RETRY_MS;
   private closed = false;
+  private liveSince = Infinity;
 
   constructor(
     private readonly url: string,
@@ -51,11 +54,11 @@ export class Connection {
     if (socket !== this.socket) return;
     try {
       const frame = decodeFrame(text);
+      this.events.frame(frame);
       if (frame.type === 'snapshot') {
-        this.wait = FIRST_RETRY_MS;
+        this.liveSince = performance.now();
         this.events.state('live', 0);
       }
-      this.events.frame(frame);
     } catch (error) {
       console.error(error);
       socket.close(); // a fresh snapshot puts it right
@@ -65,6 +68,8 @@ export class Connection {
   private ended(socket: WebSocket): void {
     if (socket !== this.socket || this.closed) return;
     this.socket = undefined;
+    if (performance.now() - this.liveSince > STEADY_MS) this.wait = FIRST_RETRY_MS;
+    this.liveSince = Infinity;
     this.events.state('lost', performance.now() + this.wait);
     this.timer = setTimeout(() => this.open(), this.wait);
     this.wait = Math.min(this.wait * 2, LAST_RETRY_MS);

@@ -66,6 +66,7 @@ export class Classroom {
   private frame = 0;
   private lastFrame = 0;
   private lastScene = -Infinity;
+  private sceneEvery = SCENE_EVERY_MS;
   private lastStatus = -Infinity;
   private lastStep = -Infinity;
   private shownN = -1;
@@ -87,8 +88,8 @@ export class Classroom {
     this.stream.open();
     this.lastFrame = performance.now();
     const tick = (now: number) => {
+      this.frame = requestAnimationFrame(tick); // first, so that a fault in one picture is not the last picture
       this.onFrame(now);
-      this.frame = requestAnimationFrame(tick);
     };
     this.frame = requestAnimationFrame(tick);
     return () => {
@@ -231,14 +232,19 @@ export class Classroom {
     return scene;
   }
 
+  /** A large classroom is told less often, so that making scenes takes a tenth of the time at most. */
+  private publishScene(n: number): void {
+    this.shownN = n;
+    const before = performance.now();
+    this.scene = sceneOf(this.store.seek(n));
+    this.sceneEvery = Math.min(1000, Math.max(SCENE_EVERY_MS, (performance.now() - before) * 10));
+    this.anchors.touch();
+  }
+
   private publish(now: number, n: number, flying: PacketScene | undefined): void {
-    if (now - this.lastScene >= SCENE_EVERY_MS) {
+    if (now - this.lastScene >= this.sceneEvery) {
       this.lastScene = now;
-      if (n !== this.shownN) {
-        this.shownN = n;
-        this.scene = sceneOf(this.store.seek(n));
-        this.anchors.touch();
-      }
+      if (n !== this.shownN) this.publishScene(n);
       const { mode, speed, time } = this.playback;
       const span = this.store.span ?? { from: time, to: time };
       const to = mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
