@@ -124,7 +124,7 @@ func namespaceName(c *gin.Context) string { return c.Param("tenant") + "/" + c.P
 // onOwner lets the owner of a topic's bundle act: this broker, if it is the owner or becomes it, or another one by redirect.
 func (h *handler) onOwner(c *gin.Context, name broker.TopicName, act func()) {
 	listener := h.broker.ListenerOf(c.Request)
-	found, err := h.broker.Lookup(c.Request.Context(), name, flag(c, "authoritative"), listener, "http")
+	found, err := h.broker.Lookup(c.Request.Context(), name, flag(c, "authoritative"), listener, "")
 	if err != nil {
 		fail(c, err)
 		return

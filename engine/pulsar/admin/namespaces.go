@@ -269,7 +269,7 @@ func (h *handler) topicHashes(c *gin.Context) {
 // callOwner asks a topic's owner, wherever it is, to do what its own admin interface does.
 func (h *handler) callOwner(ctx context.Context, name broker.TopicName, method, path string, query url.Values, result any) error {
 	listener := h.broker.PeerListener()
-	found, err := h.broker.Lookup(ctx, name, false, listener, "http")
+	found, err := h.broker.Lookup(ctx, name, false, listener, "")
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (t *topic) restoreEpoch() {
 
 // restoreDeduplication reads the sequence ids up to the last snapshot from its cursor, and the later ones from the messages.
 func (t *topic) restoreDeduplication(ctx context.Context) error {
-	if enabled := t.policies.known.Deduplication; enabled == nil || !*enabled {
+	if !t.policies.deduplicates() {
 		return nil
 	}
 	d := newDeduplication()

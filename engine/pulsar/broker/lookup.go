@@ -32,8 +32,13 @@ var errUnloading = errors.New("the namespace bundle is being unloaded")
 //	nobody, this broker does not lead                 → redirect to the leader
 //	nobody, this broker leads and chooses itself      → it takes the bundle
 //	nobody, this broker leads and chooses another one → redirect there, authoritative
+//
+// Transport (tcp, http) is for the trace; it is empty when no client asked, but the admin interface for itself.
 func (b *Broker) Lookup(ctx context.Context, name TopicName, authoritative bool, listener, transport string) (LookupAnswer, error) {
 	answer, err := b.lookup(ctx, name, authoritative, listener)
+	if transport == "" {
+		return answer, err
+	}
 	event := trace.PulsarLookupAnswered{
 		Topic: name.String(), Result: answer.Result, URL: answer.PulsarURL,
 		Authoritative: answer.Authoritative, Transport: transport,

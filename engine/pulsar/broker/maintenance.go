@@ -262,6 +262,10 @@ func (t *topic) applyPolicies(policies Policies) {
 	t.policies = policies
 	if t.log != nil {
 		t.log.SetRetention(retention(policies))
+		if policies.deduplicates() != (t.dedup != nil) && !t.closing {
+			// The topic is loaded again, and learns then what its producers sent last.
+			t.broker.topics.closeLater(t, "policies")
+		}
 	}
 	if len(policies.known.BacklogQuotas) == 0 {
 		t.quotaExceeded = nil

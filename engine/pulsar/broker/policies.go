@@ -158,6 +158,8 @@ func (p *Policies) SetField(name string, value json.RawMessage) error {
 	return nil
 }
 
+func (p *Policies) deduplicates() bool { return p.known.Deduplication != nil && *p.known.Deduplication }
+
 // ErrBadRequest: what an administrator asked for cannot be meant.
 var ErrBadRequest = errors.New("bad request")
 
