@@ -26,7 +26,7 @@ func (o *owner) beginLeading() {
 
 func (o *owner) endLeading() {
 	o.leading = leading{}
-	o.proposals, o.deferred = nil, nil
+	o.proposals, o.deferred = nil, deferred{}
 }
 
 // touch notes that a session was heard from.

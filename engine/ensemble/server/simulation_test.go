@@ -405,7 +405,7 @@ func (s *simulation) checkHistory() {
 			s.history[i].Return = int64(time.Hour) // it may happen at any later time, or never
 		}
 	}
-	if len(s.history) < 50 {
+	if len(s.history) < 20 {
 		s.t.Errorf("only %d operations were done", len(s.history))
 	}
 	verdict, information := porcupine.CheckOperationsVerbose(model, s.history, time.Minute)
