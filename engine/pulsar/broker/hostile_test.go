@@ -24,7 +24,12 @@ type rawClient struct {
 
 func (c *classroom) dial(id int) *rawClient {
 	c.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(c.brokers[id].urls.pulsar, "pulsar://"))
+	return c.dialAddress(strings.TrimPrefix(c.brokers[id].urls.pulsar, "pulsar://"))
+}
+
+func (c *classroom) dialAddress(address string) *rawClient {
+	c.t.Helper()
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		c.t.Fatal(err)
 	}
