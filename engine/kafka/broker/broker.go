@@ -279,6 +279,7 @@ func (b *Broker) partitionChanged(p *partition, c change) {
 // metadataUpdated is called after every UpdateMetadata.
 func (b *Broker) metadataUpdated() {
 	b.readyWhenListed()
+	b.purgatory.Wake(heardKey{})
 	b.driver.MetadataUpdated()
 }
 

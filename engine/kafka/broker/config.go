@@ -57,6 +57,7 @@ type settings struct {
 	fetchResponseMaxBytes int32
 	replicaSocketTimeout  time.Duration
 	controllerTimeout     time.Duration
+	requestTimeout        time.Duration
 	checkpointInterval    time.Duration
 	retentionInterval     time.Duration
 	clientFetchMaxBytes   int32
@@ -85,6 +86,7 @@ func settingsOf(r *configs.Rules) settings {
 		fetchResponseMaxBytes: int32(r.BrokerNumber("replica.fetch.response.max.bytes")),
 		replicaSocketTimeout:  r.BrokerDuration("replica.socket.timeout.ms"),
 		controllerTimeout:     r.BrokerDuration("controller.socket.timeout.ms"),
+		requestTimeout:        r.BrokerDuration("request.timeout.ms"),
 		checkpointInterval:    r.BrokerDuration("replica.high.watermark.checkpoint.interval.ms"),
 		retentionInterval:     r.BrokerDuration("log.retention.check.interval.ms"),
 		clientFetchMaxBytes:   int32(r.BrokerNumber("fetch.max.bytes")),

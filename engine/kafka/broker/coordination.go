@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"slices"
@@ -54,9 +55,12 @@ func (q quiet) Printf(format string, args ...any) {
 	q.broker.logger.Debug("zookeeper client: " + fmt.Sprintf(format, args...))
 }
 
-// transient tells whether an operation may succeed when it is tried again.
+// transient tells whether an operation may succeed when it is tried again: the ensemble, or the way to it, did not answer. The client
+// library hands on what the network said as it is.
 func transient(err error) bool {
-	return errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved)
+	var network net.Error
+	return errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) ||
+		errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, io.EOF) || errors.As(err, &network)
 }
 
 const coordinationBackoff = 100 * time.Millisecond

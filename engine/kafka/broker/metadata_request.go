@@ -20,8 +20,30 @@ const (
 	allClusterOperations = 1<<5 | 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<11 | 1<<12
 )
 
+// heardKey is what requests watch that come before this broker has heard from a controller.
+type heardKey struct{}
+
+// untilHeard is such a request. A broker that has just started knows nothing, and "nothing" must not be taken for "there are no topics".
+type untilHeard struct {
+	broker *Broker
+	answer func()
+}
+
+// Ready implements reactor.Operation.
+func (u untilHeard) Ready() bool { return u.broker.metadata.Load().ControllerID >= 0 }
+
+// Complete implements reactor.Operation.
+func (u untilHeard) Complete(bool) { u.answer() }
+
+// onceHeard answers when this broker has heard from a controller, or after the time that clients wait.
+func (b *Broker) onceHeard(answer func()) {
+	b.purgatory.Watch(untilHeard{b, answer}, b.settings.requestTimeout/2, heardKey{})
+}
+
 // handleMetadata tells where the brokers and the partitions' leaders are, and creates topics that are asked for and not there.
-func (b *Broker) handleMetadata(r *reactor.Request) {
+func (b *Broker) handleMetadata(r *reactor.Request) { b.onceHeard(func() { b.answerMetadata(r) }) }
+
+func (b *Broker) answerMetadata(r *reactor.Request) {
 	body := r.Body.(*kmsg.MetadataRequest)
 	snapshot := b.metadata.Load()
 	response := kmsg.NewPtrMetadataResponse()
@@ -157,6 +179,10 @@ func (b *Broker) leaderOf(topic string, number int32, listener string) (id, epoc
 
 // handleDescribeCluster is what Metadata says about brokers, for administrators.
 func (b *Broker) handleDescribeCluster(r *reactor.Request) {
+	b.onceHeard(func() { b.answerDescribeCluster(r) })
+}
+
+func (b *Broker) answerDescribeCluster(r *reactor.Request) {
 	body := r.Body.(*kmsg.DescribeClusterRequest)
 	response := kmsg.NewPtrDescribeClusterResponse()
 	if body.Version >= 1 && body.EndpointType != 1 {

@@ -369,9 +369,6 @@ func (p *partition) truncateTo(epoch int32, offset int64) error {
 	if !is {
 		return errStaleFetch
 	}
-	if offset >= view.LEO {
-		return nil
-	}
 	var err error
 	if offset < p.log.Start() {
 		err = p.log.ResetTo(offset, time.Now())
@@ -382,8 +379,10 @@ func (p *partition) truncateTo(epoch int32, offset int64) error {
 		p.storageFailed("truncate", err)
 		return err
 	}
-	p.state.Truncated(p.log.Next())
-	p.deps.tracer.Emit(trace.KafkaTruncated{KafkaPartition: p.name, From: view.LEO, To: p.log.Next(), LeaderEpoch: epoch})
+	if p.log.Next() < view.LEO {
+		p.state.Truncated(p.log.Next())
+		p.deps.tracer.Emit(trace.KafkaTruncated{KafkaPartition: p.name, From: view.LEO, To: p.log.Next(), LeaderEpoch: epoch})
+	}
 	p.apply(replica.Effects{}, change{})
 	return nil
 }

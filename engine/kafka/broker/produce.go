@@ -114,7 +114,8 @@ func (part *producePart) fail(err error) {
 
 // missing is why a partition is not here: another broker has it, or nobody.
 func (b *Broker) missing(topic string, number int32) *kerr.Error {
-	if _, known := b.metadata.Load().Partition(topic, number); known {
+	snapshot := b.metadata.Load()
+	if _, known := snapshot.Partition(topic, number); known || snapshot.ControllerID < 0 {
 		return kerr.NotLeaderForPartition
 	}
 	return kerr.UnknownTopicOrPartition

@@ -282,9 +282,13 @@ func (l *Log) saveProducers() error {
 	return nil
 }
 
-// TruncateTo drops all from an offset on; the log may end below it afterwards, since batches go whole.
+// TruncateTo drops all from an offset on; the log may end below it afterwards, since batches go whole. A leader epoch that begins there
+// goes also when no record does: it is that of a leader who wrote nothing, and the present leader does not know it.
 func (l *Log) TruncateTo(next int64, now time.Time) error {
 	if next >= l.records.Next() {
+		if l.epochs.TruncateFromEnd(next) {
+			return l.saveEpochs()
+		}
 		return nil
 	}
 	if err := l.records.TruncateTo(next); err != nil {

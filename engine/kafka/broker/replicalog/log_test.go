@@ -113,6 +113,29 @@ func TestTruncationTakesEpochsAndProducersBack(t *testing.T) {
 	l.Abandon()
 }
 
+// A leader that wrote nothing leaves an epoch at the log's end. As a follower it is told to cut to where it ends already; if the epoch stayed,
+// it would be told so for ever.
+func TestTruncationToTheEndDropsAnEmptyEpoch(t *testing.T) {
+	l := open(t, disk.NewMemory())
+	add(t, l, 4, -1, 0, 10)
+	if err := l.BeginEpoch(5); err != nil {
+		t.Fatal(err)
+	}
+	leader := replica.NewEpochs([]replica.EpochStart{{Epoch: 4, Start: 0}, {Epoch: 6, Start: 10}})
+	divergence, diverges, _ := leader.Diverges(l.Epochs().Latest(), l.Next(), 10)
+	if !diverges {
+		t.Fatal("the leader does not know epoch 5")
+	}
+	if err := l.TruncateTo(l.Epochs().TruncationPoint(divergence, l.Next(), 0), now); err != nil {
+		t.Fatal(err)
+	}
+	if l.Next() != 10 {
+		t.Errorf("records were cut away: the log ends at %d", l.Next())
+	}
+	wantEpochs(t, l, replica.EpochStart{Epoch: 4, Start: 0})
+	l.Abandon()
+}
+
 func TestDeleteBeforeMovesTheFirstEpoch(t *testing.T) {
 	d := disk.NewMemory()
 	l := open(t, d)
