@@ -6,6 +6,7 @@ SHELL := /bin/bash
 WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -path 'web/e2e/shots/*' 2>/dev/null)
 GO_SOURCES  := $(shell find . -name '*.go' -not -path './web/node_modules/*') go.mod go.sum $(shell find labs/catalogue visualizer -type f -not -name '*.go' 2>/dev/null)
 FUZZ_TIME   ?= 60s
+OPERATIONS  ?= 2000
 export TWINLOG_BIN := $(CURDIR)/bin/twinlog
 
 .PHONY: help
@@ -32,7 +33,7 @@ web/dist/app/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	@touch $@
 
 .PHONY: test
-test: check test-go test-web test-interop test-pulsar test-page test-compose ## everything that CI runs
+test: check test-go test-web test-interop test-zookeeper test-pulsar test-page test-compose ## everything that CI runs
 
 .PHONY: check
 check: ## format, vet, generated files, and that it builds for macOS and Windows
@@ -57,10 +58,14 @@ interop/kafkajs/node_modules/.package-lock.json: interop/kafkajs/package-lock.js
 test-interop: build interop/kafkajs/node_modules/.package-lock.json ## real clients against a running classroom, and kills under load
 	go test -count=1 -timeout 12m -v ./interop | grep -vE '^(=== |    --- PASS)'; exit $${PIPESTATUS[0]}
 
+.PHONY: test-zookeeper
+test-zookeeper: build ## go-zookeeper's own tests against the ensemble, and random operations compared with Apache's ZooKeeper
+	interop/zksuite/run.sh
+	ENSEMBLE_OPERATIONS=$(OPERATIONS) go test -count=1 -tags oracle -run SameAsZooKeeper ./engine/ensemble/server
+
 .PHONY: test-pulsar
 test-pulsar: build ## the public tests of pulsar-client-go, groups T1 and T2 (needs the default ports)
-	interop/pulsarsuite/run.sh t1
-	interop/pulsarsuite/run.sh t2 || true
+	interop/pulsarsuite/run.sh t1 t2
 
 .PHONY: test-page
 test-page: build web/node_modules/.package-lock.json ## the page in a real Chromium
@@ -78,6 +83,10 @@ fuzz: ## fuzz every decoder for FUZZ_TIME each
 	    go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) "./$$(dirname $$file)" | tail -2; \
 	    test $${PIPESTATUS[0]} -eq 0; \
 	  done; done
+
+.PHONY: soak
+soak: ## the long run of the ensemble's simulation: 500 seeds
+	ENSEMBLE_SEEDS=500 go test -count=1 -timeout 60m -run Simulation -v ./engine/ensemble/server | grep -vE '^=== '
 
 .PHONY: bench
 bench: build ## benchmarks, as ratios where there is something to compare with
