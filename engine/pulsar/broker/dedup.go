@@ -25,7 +25,21 @@ type deduplication struct {
 	pushed    map[string]int64
 	persisted map[string]int64
 	cursor    cursor
-	lastEntry managedledger.Position
+	storedAt  managedledger.Position // persisted is what it is after this entry
+	snapshot  managedledger.Position // the cursor has it up to this entry
+}
+
+// maxRemembered bounds the producers that are remembered (brokerDeduplicationMaxNumberOfProducers): beyond it, those that are not
+// connected are forgotten at the next snapshot.
+const maxRemembered = 10_000
+
+func (d *deduplication) forget(unwanted func(producer string) bool) {
+	for producer := range d.persisted {
+		if unwanted(producer) {
+			delete(d.persisted, producer)
+			delete(d.pushed, producer)
+		}
+	}
 }
 
 func newDeduplication() *deduplication {
@@ -44,7 +58,8 @@ func (d *deduplication) check(producer string, m *publish) verdict {
 	return fresh
 }
 
-func (d *deduplication) stored(producer string, m *publish) {
+func (d *deduplication) stored(producer string, m *publish, at managedledger.Position) {
+	d.storedAt = at
 	d.persisted[producer] = max(d.persisted[producer], int64(max(m.highest, m.sequence)))
 }
 
@@ -102,8 +117,8 @@ func (t *topic) restoreDeduplication(ctx context.Context) error {
 			d.pushed[producer] = max(d.pushed[producer], sequence)
 			d.persisted[producer] = d.pushed[producer]
 		}
-		d.lastEntry = entries[len(entries)-1].Position
-		from = t.log.Next(d.lastEntry)
+		d.storedAt = entries[len(entries)-1].Position
+		from = t.log.Next(d.storedAt)
 	}
 	t.dedup = d
 	return nil

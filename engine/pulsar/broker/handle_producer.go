@@ -28,7 +28,10 @@ type producer struct {
 	lastSequence int64  // in PRODUCER_SUCCESS
 	topicEpoch   *uint64
 
-	sent traffic // belongs to the topic
+	// The following belong to the topic.
+	sent       traffic
+	pending    int      // messages that are not yet stored
+	afterwards []func() // run when pending is 0
 }
 
 // PRODUCER: attach a producer to a topic, which is loaded and, where that is the rule, created.
@@ -164,7 +167,7 @@ func (c *connection) handleCloseProducer(command *pulsarpb.BaseCommand, size int
 		c.dropProducer(p)
 		c.succeed(closing.GetRequestId())
 	}
-	if !t.post(func() { t.removeProducer(p); t.afterAdds(finish) }) {
+	if !t.post(func() { t.removeProducer(p); p.afterAdds(finish) }) {
 		finish()
 	}
 	return nil

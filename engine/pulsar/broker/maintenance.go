@@ -226,19 +226,18 @@ func (t *topic) evictBacklog(limit int64) {
 func (t *topic) snapshotDeduplication(ctx context.Context) error {
 	return ignoreClosing(t.ask(ctx, func() {
 		d := t.dedup
-		if d == nil || d.cursor == nil || t.adds > 0 {
+		if d == nil || d.cursor == nil || d.storedAt.Compare(d.snapshot) <= 0 {
 			return
 		}
-		last := t.log.LastConfirmed()
-		if last.Compare(d.lastEntry) <= 0 || last.Entry < 0 {
-			return
+		d.snapshot = d.storedAt
+		if len(d.persisted) > maxRemembered {
+			d.forget(func(producer string) bool { return t.producers[producer] == nil })
 		}
-		d.lastEntry = last
 		sequences := make(map[string]int64, len(d.persisted))
 		for producer, sequence := range d.persisted {
 			sequences[producer] = sequence
 		}
-		d.cursor.MarkDelete(last, sequences, nil)
+		d.cursor.MarkDelete(d.snapshot, sequences, nil)
 	}))
 }
 

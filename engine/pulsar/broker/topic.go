@@ -55,9 +55,8 @@ type topic struct {
 	hasEpoch      bool
 	subscriptions map[string]*sub
 	nextConsumer  uint64
-	adds          int      // not yet stored
-	afterwards    []func() // run when adds is 0
-	dirty         bool     // something was stored: dispatch before sleeping
+	adds          int  // not yet stored
+	dirty         bool // something was stored: dispatch before sleeping
 	lastActive    time.Time
 	in            traffic
 	entryCounter  int64 // non-persistent: numbers the messages
@@ -228,13 +227,26 @@ func (t *topic) disconnectProducers() {
 	t.producers, t.waiting, t.exclusive = map[string]*producer{}, nil, nil
 }
 
-// afterAdds runs a function when the messages that are on their way are stored.
-func (t *topic) afterAdds(run func()) {
-	if t.adds == 0 {
+// afterAdds runs a function when the producer's messages that are on their way are stored.
+func (p *producer) afterAdds(run func()) {
+	if p.pending == 0 {
 		run()
 		return
 	}
-	t.afterwards = append(t.afterwards, run)
+	p.afterwards = append(p.afterwards, run)
+}
+
+// settled notes that one of the producer's messages is stored, or will not be.
+func (p *producer) settled() {
+	p.pending--
+	if p.pending > 0 {
+		return
+	}
+	afterwards := p.afterwards
+	p.afterwards = nil
+	for _, run := range afterwards {
+		run()
+	}
 }
 
 // publish is one message on its way to the ledger.
@@ -278,6 +290,7 @@ func (t *topic) publish(m *publish) {
 		return
 	}
 	t.adds++
+	m.producer.pending++
 	t.log.AddEntry(m.data, m.messages, func(position managedledger.Position, err error) {
 		t.post(func() { t.added(m, position, err) })
 	})
@@ -293,7 +306,7 @@ func (t *topic) added(m *publish, position managedledger.Position, err error) {
 	switch {
 	case err == nil:
 		if t.dedup != nil {
-			t.dedup.stored(p.name, m)
+			t.dedup.stored(p.name, m, position)
 		}
 		t.stored(m, position)
 	case errors.Is(err, managedledger.ErrTerminated):
@@ -302,13 +315,7 @@ func (t *topic) added(m *publish, position managedledger.Position, err error) {
 	case t.producers[p.name] == p:
 		t.refused(err)
 	}
-	if t.adds == 0 {
-		afterwards := t.afterwards
-		t.afterwards = nil
-		for _, run := range afterwards {
-			run()
-		}
-	}
+	p.settled()
 }
 
 // stored gives the receipt. A producer that was disconnected meanwhile gets none and sends the message again; consumers may see it
