@@ -17,7 +17,7 @@ import (
 
 const (
 	// maxReadBytes bounds one read of a subscription.
-	maxReadBytes = 4 << 20
+	maxReadBytes = 1 << 20
 	// After failed reads the next one waits, twice as long each time.
 	firstReadRetry = 100 * time.Millisecond
 	lastReadRetry  = 5 * time.Second
@@ -45,6 +45,9 @@ func (s *sub) dispatch() {
 	}
 	if s.cursor == nil {
 		return // a non-persistent topic: nothing to read
+	}
+	for _, c := range s.consumers {
+		s.holdIfFull(c)
 	}
 	if next := s.state.Due(now); !next.IsZero() {
 		s.wakeAt(next)
@@ -282,7 +285,21 @@ func (s *sub) sendEntry(delivery subscription.Delivery, entry managedledger.Entr
 		Messages: messages, FromCache: entry.FromCache,
 	})
 	c.conn.traceSent(command, size, t.name.String(), -1, entry.Position.Entry, messages)
-	if c.conn.out.full(func() { t.post(func() { s.state.Hold(c.key, false); s.dispatch() }) }) {
+}
+
+// holdIfFull stops reading for a consumer while its connection has enough to write.
+func (s *sub) holdIfFull(c *consumer) {
+	if c.held {
+		return
+	}
+	c.held = c.conn.out.full(func() {
+		s.topic.post(func() {
+			c.held = false
+			s.state.Hold(c.key, false)
+			s.dispatch()
+		})
+	})
+	if c.held {
 		s.state.Hold(c.key, true)
 	}
 }

@@ -39,6 +39,7 @@ type consumer struct {
 
 	key          subscription.ConsumerID
 	epoch        *uint64
+	held         bool // its connection has enough to write
 	redelivered  traffic
 	sent         traffic
 	lastFlow     time.Time

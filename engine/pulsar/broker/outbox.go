@@ -16,7 +16,7 @@ const (
 	outboxHigh = 4 << 20
 	outboxLow  = outboxHigh / 2
 	// outboxLimit closes the connection: its client asks for more than it reads.
-	outboxLimit = 64 << 20
+	outboxLimit = 256 << 20
 	// keptFrames is how many frames' room a connection keeps for its next write.
 	keptFrames = 128
 )
