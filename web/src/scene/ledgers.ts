@@ -10,7 +10,7 @@ export interface BookieCard extends NodeCard {
   entries: number;
 }
 
-/** One entry's place on one bookie: it belongs there by striping; stored tells whether the bookie has reported it. */
+/** One entry's place on one bookie: it belongs there by striping; stored tells whether the bookie is known to have it. */
 export interface StripeCell {
   entry: number;
   belongs: boolean;
@@ -110,13 +110,15 @@ function stripes(ledger: Ledger, changes: LedgerRow['changes'], last: number, na
   const storedBy = new Map(Object.entries(ledger.stored).map(([address, stored]) => [named(address), stored.lastEntry]));
   const fenced = new Set(ledger.fencedBy.map(named));
   const now = changes.at(-1)?.bookies ?? [];
+  // Where every bookie of the write set has to acknowledge, what is confirmed is on all of them, even before their own reports come.
+  const confirmed = ledger.ackQuorum >= ledger.writeQuorum ? ledger.lastAddConfirmed : -1;
   const rows: LedgerRow['stripes'] = {};
   for (const bookie of new Set(changes.flatMap((change) => change.bookies))) {
     const cells: StripeCell[] = [];
     for (let entry = first; entry <= last; entry++) {
       const belongs = writeSet(changes, entry, ledger.writeQuorum).includes(bookie);
       const afterChange = changes.some((change, index) => index > 0 && change.firstEntry === entry);
-      cells.push({ entry, belongs, stored: belongs && (storedBy.get(bookie) ?? -1) >= entry, afterChange });
+      cells.push({ entry, belongs, stored: belongs && Math.max(storedBy.get(bookie) ?? -1, confirmed) >= entry, afterChange });
     }
     rows[bookie] = { inEnsemble: now.includes(bookie), fenced: fenced.has(bookie), cells };
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { typed } from '../trace/decode';
 import { Flights, type Flight } from '../trace/flights';
 import type { Message, WireRecord } from '../trace/types';
-import { countByFlow, flowOf, packetsAt, progressAt } from './packets';
+import { flowOf, packetsAt, progressAt } from './packets';
 
 function message(change: Partial<Message> = {}): Message {
   const exchange = { connection: 'a>b', correlation: 1, response: false };
@@ -115,9 +115,17 @@ describe('packets', () => {
   });
 
   it('are bounded, and what is not drawn is counted', () => {
-    const many = Array.from({ length: 30 }, () => flight({}));
-    const scene = packetsAt(many, 1000, { minFlight: 500, limit: 20 });
-    expect([scene.packets.length, scene.surplus]).toEqual([20, 10]);
+    const many = Array.from({ length: 3000 }, (_, index) => flight({ n: index, message: message(index % 2 ? {} : { from: 'client', name: 'Produce' }) }));
+    const at = (time: number) => packetsAt(many, time, { minFlight: 500, limit: 1000 });
+    const { packets, surplus, counts } = at(1000);
+    expect(packets.length).toBeLessThanOrEqual(1000);
+    expect(packets.length).toBeGreaterThan(900);
+    expect(packets.length + surplus).toBe(3000);
+    expect(counts).toMatchObject({ write: 1500, replicate: 1500 });
+    const writes = packets.filter(({ flow }) => flow === 'write').length;
+    expect(writes, 'every flow has its share').toBeGreaterThan(400);
+    expect(writes).toBeLessThan(600);
+    expect(at(1000.5).packets.map(({ n }) => n), 'the same ones from frame to frame').toEqual(packets.map(({ n }) => n));
   });
 
   it('of a hidden flow are left out', () => {
@@ -127,7 +135,7 @@ describe('packets', () => {
 
   it('count for as many messages as were folded into them', () => {
     const scene = packetsAt([flight({ message: message({ folded: 12 }) })], 1000, { minFlight: 500, limit: 20 });
-    expect(countByFlow(scene.packets).replicate).toBe(12);
+    expect(scene.counts.replicate).toBe(12);
   });
 });
 

@@ -35,26 +35,41 @@ export interface PacketOptions {
 
 export interface PacketScene {
   packets: Packet[];
-  /** Messages in flight that were not drawn, because of the limit. */
+  /** Messages in flight by flow: all of them, drawn or not. */
+  counts: Record<Flow, number>;
+  /** Flights that are not drawn, because of the limit. */
   surplus: number;
 }
 
 /** The packets in flight at a time. A pure function of the flights and the time: pause, seek and replay need nothing else. */
 export function packetsAt(flights: readonly Flight[], time: number, options: PacketOptions): PacketScene {
-  const packets: Packet[] = [];
-  let surplus = 0;
+  const counts = noFlow();
+  const flying: { flight: Flight; flow: Flow; progress: number }[] = [];
   for (const flight of flights) {
     const progress = progressAt(flight, time, options.minFlight);
     if (progress === undefined) continue;
     const flow = flowOf(flight.message);
-    if (options.hidden?.has(flow)) continue;
-    if (packets.length >= options.limit) {
-      surplus++;
-      continue;
-    }
-    packets.push(packet(flight, flow, progress));
+    counts[flow] += weightOf(flight.message);
+    if (!options.hidden?.has(flow)) flying.push({ flight, flow, progress });
   }
-  return { packets, surplus };
+  const share = options.limit / flying.length;
+  const drawn = share >= 1 ? flying : flying.filter(({ flight }) => lot(flight.n) < share);
+  const packets = drawn.slice(0, options.limit).map(({ flight, flow, progress }) => packet(flight, flow, progress));
+  return { packets, counts, surplus: flying.length - packets.length };
+}
+
+export function noFlow(): Record<Flow, number> {
+  return { write: 0, replicate: 0, read: 0, coordinate: 0, consensus: 0 };
+}
+
+/** A number in [0, 1) that is a record's own: of too many flights the same ones are drawn from frame to frame, of every kind its share. */
+function lot(n: number): number {
+  return (Math.imul(n, 0x9e3779b1) >>> 0) / 0x1_0000_0000;
+}
+
+/** How many messages a record stands for. */
+function weightOf(message: Message): number {
+  return Math.max(1, message.folded ?? 1);
 }
 
 /**
@@ -85,7 +100,7 @@ function packet(flight: Flight, flow: Flow, progress: number): Packet {
     response: message.exchange.response,
     progress,
     stalled: flight.received === undefined && recordsReceipt(message),
-    weight: Math.max(1, message.folded ?? 1),
+    weight: weightOf(message),
     message,
   };
 }
@@ -119,11 +134,4 @@ export function flowOf(message: Message): Flow {
   if (WRITE_NAMES.has(name)) return 'write';
   if (READ_NAMES.has(name)) return 'read';
   return 'coordinate';
-}
-
-/** Packets by flow, for the sentence that a screen reader gets. */
-export function countByFlow(packets: readonly Packet[]): Record<Flow, number> {
-  const counts: Record<Flow, number> = { write: 0, replicate: 0, read: 0, coordinate: 0, consensus: 0 };
-  for (const { flow, weight } of packets) counts[flow] += weight;
-  return counts;
 }

@@ -84,7 +84,7 @@ describe('ledgers', () => {
     });
     const stored = { a: { lastEntry: 6, entries: 5, bytes: 5 }, b: { lastEntry: 4, entries: 3, bytes: 3 }, d: { lastEntry: 6, entries: 1, bytes: 1 } };
     state.pulsar.ledgers[7] = {
-      state: 'open', writeQuorum: 2, ackQuorum: 2, ensembles, writer: 'pulsar-1', lastAddConfirmed: 6, lastEntry: -1, length: 0, recovered: false,
+      state: 'open', writeQuorum: 2, ackQuorum: 1, ensembles, writer: 'pulsar-1', lastAddConfirmed: 6, lastEntry: -1, length: 0, recovered: false,
       managedLedger: 'public/default/persistent/a%2Fb', cursor: '', fencedBy: ['a'], stored,
     };
     const row = ledgersScene(state).ledgers[0]!;
@@ -96,6 +96,9 @@ describe('ledgers', () => {
     expect(spare.filter(({ belongs }) => belongs).map(({ entry }) => entry)).toEqual([6]);
     expect(spare.filter(({ afterChange }) => afterChange).map(({ entry }) => entry)).toEqual([5]);
     expect(row.stripes['bookie-3']!.cells.some(({ stored: there }) => there)).toBe(false);
+    state.pulsar.ledgers[7]!.ackQuorum = 2;
+    const sure = ledgersScene(state).ledgers[0]!.stripes['bookie-3']!.cells;
+    expect(sure.every(({ belongs, stored: there }) => there === belongs), 'with both acknowledging, what is confirmed is on both').toBe(true);
   });
 });
 

@@ -1,7 +1,7 @@
 import { Anchors } from '../draw/anchors';
 import { drawPackets, type Palette } from '../draw/packets';
 import { readPalette } from '../draw/palette';
-import { countByFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
+import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
 import { sceneOf, type Scene } from '../scene/scene';
 import { Story, type Sentence } from '../scene/story';
 import { Connection, type ConnectionState } from '../trace/connection';
@@ -48,7 +48,7 @@ export class Classroom {
   scene = $state.raw<Scene | undefined>(undefined);
   sentences = $state.raw<readonly Sentence[]>([]);
   clock = $state.raw<Clock>({ mode: 'live', speed: 1, time: 0, n: 0, from: 0, to: 0 });
-  inFlight = $state.raw<InFlight>({ counts: countByFlow([]), surplus: 0 });
+  inFlight = $state.raw<InFlight>({ counts: noFlow(), surplus: 0 });
   hiddenFlows = $state.raw<ReadonlySet<Flow>>(new Set());
   resynchronised = $state(0);
 
@@ -256,7 +256,7 @@ export class Classroom {
     }
     if (flying && now - this.lastStatus >= STATUS_EVERY_MS) {
       this.lastStatus = now;
-      this.inFlight = { counts: countByFlow(flying.packets), surplus: flying.surplus };
+      this.inFlight = { counts: flying.counts, surplus: flying.surplus };
     }
   }
 }
