@@ -224,7 +224,8 @@ func (s *sub) describe(entry managedledger.Entry) subscription.Entry {
 		described.Last = metadata.GetChunkId() == metadata.GetNumChunksFromMsg()-1
 	}
 	if at := metadata.GetDeliverAtTime(); at > 0 {
-		described.NotYet = time.UnixMilli(at)
+		// The producer cut its time down to milliseconds; the next one is the first that is surely not too early.
+		described.NotYet = time.UnixMilli(at + 1)
 	}
 	return described
 }
