@@ -82,6 +82,7 @@ describe('the demo workload', () => {
 describe('time', () => {
   it('stands still while the clusters go on, steps back, and becomes live again', async () => {
     await page.getByRole('button', { name: 'Pause the picture' }).click();
+    await page.getByText('Paused; the clusters run on').waitFor();
     const ends = async () => page.getByRole('group', { name: /^kafka-1,/ }).getByRole('listitem', { name: /log end/ }).evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
     const paused = await until(ends, (seen) => seen.length > 0, 'strips are there');
     await page.waitForTimeout(600); // long enough for the workload to write more

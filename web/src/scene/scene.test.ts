@@ -147,6 +147,12 @@ describe('the story', () => {
     expect(texts).toEqual([{ key: 'story.leaderChanged', params: { partition: 'orders-0', leader: 'kafka-2', epoch: '1' } }]);
   });
 
+  it('tells a topic once, and again when it is another one of the same name', () => {
+    const created = (n: number, topicID: string) =>
+      ({ ...base, n, node: 'kafka-1', seq: n, kind: 'kafka.topicCreated', data: { topic: 'orders', topicID, replicas: [[1]] } }) as WireRecord;
+    expect(told([created(1, 'a'), created(2, 'a'), created(3, 'b')]).length).toBe(2);
+  });
+
   it('says whose session expired', () => {
     const texts = told([
       { ...base, n: 1, node: 'ensemble-1', seq: 1, kind: 'ensemble.sessionCreated', data: { session: '0x1', timeoutMS: 1000, zxid: 1 } },

@@ -32,6 +32,8 @@ export class Story {
   private replicated = new Set<string>();
   /** By partition, the leader and epoch that were told last: a new controller says again what has not changed. */
   private leaders = new Map<string, string>();
+  /** By topic, the id that was told last. */
+  private topics = new Map<string, string>();
   /** Whose session it is: the state forgets a session with its end. */
   private clients = new Map<string, string>();
 
@@ -61,7 +63,8 @@ export class Story {
   begin(state: State): void {
     this.clear();
     for (const [id, session] of Object.entries(state.ensemble.sessions)) if (session.client) this.clients.set(id, session.client);
-    for (const [topic, { partitions }] of Object.entries(state.kafka.topics)) {
+    for (const [topic, { id, partitions }] of Object.entries(state.kafka.topics)) {
+      this.topics.set(topic, id);
       for (const [number, { leader, leaderEpoch }] of Object.entries(partitions)) this.leaders.set(`${topic}-${number}`, `${leader}/${leaderEpoch}`);
     }
   }
@@ -70,6 +73,7 @@ export class Story {
     this.sentences = [];
     this.replicated.clear();
     this.leaders.clear();
+    this.topics.clear();
     this.clients.clear();
   }
 
@@ -80,14 +84,11 @@ export class Story {
   }
 
   private saysNothingNew(record: TypedRecord): boolean {
+    if (record.kind === 'kafka.topicDeleted') this.topics.delete(record.data.topic);
+    if (record.kind === 'kafka.topicCreated') return isRepeated(this.topics, record.data.topic, record.data.topicID);
     if (record.kind !== 'kafka.partitionStateChanged') return false;
     const { topic, partition, leader, leaderEpoch } = record.data;
-    const name = `${topic}-${partition}`;
-    const now = `${leader}/${leaderEpoch}`;
-    const same = this.leaders.get(name) === now;
-    this.leaders.set(name, now);
-    if (this.leaders.size > 20 * KEPT) this.leaders.clear();
-    return same;
+    return isRepeated(this.leaders, `${topic}-${partition}`, `${leader}/${leaderEpoch}`);
   }
 
   private toldBefore(record: TypedRecord): boolean {
@@ -99,6 +100,14 @@ export class Story {
     if (this.replicated.size > KEPT) this.replicated.delete(this.replicated.values().next().value!);
     return false;
   }
+}
+
+/** Notes what is said of a subject; true when the same was said before. */
+function isRepeated(told: Map<string, string>, subject: string, said: string): boolean {
+  if (told.get(subject) === said) return true;
+  told.set(subject, said);
+  if (told.size > 20 * KEPT) told.clear();
+  return false;
 }
 
 /** The sentence of a record, or undefined when the record is everyday. State is the one after the record. */
