@@ -272,6 +272,32 @@ func TestRedirectToTheOwner(t *testing.T) {
 	c.expect("GET", "/lookup/v2/topic/persistent/no/where/r0", "", 404, "Namespace does not exist")
 }
 
+// A partitioned topic that is deleted under its producers stays deleted.
+func TestDeletedPartitionsStayDeleted(t *testing.T) {
+	c := newCluster(t)
+	c.expect("PUT", topics+"/gone/partitions", "4", 204, "")
+	client := c.client()
+	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: "gone", SendTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for range 8 {
+		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte("m")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.expect("DELETE", topics+"/gone/partitions", "", 412, "active producers")
+	c.expect("DELETE", topics+"/gone/partitions?force=true", "", 204, "")
+	c.expect("GET", topics+"/gone/partitions", "", 200, `"partitions":0`)
+	if _, answer := c.do("GET", topics, ""); strings.Contains(answer, "gone") {
+		t.Errorf("partitions came back: %s", answer)
+	}
+	c.expect("PUT", topics+"/gone/partitions", "2", 204, "")
+}
+
 func TestSubscriptions(t *testing.T) {
 	c := newCluster(t)
 	client := c.client()

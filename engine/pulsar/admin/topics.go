@@ -239,6 +239,9 @@ func (h *handler) deletePartitioned(ctx context.Context, name broker.TopicName, 
 			return err
 		}
 	}
+	if err := h.broker.MarkPartitionedDeleted(name); err != nil {
+		return err
+	}
 	query := url.Values{"force": {strconv.FormatBool(force)}}
 	for index := range metadata.Partitions {
 		err := h.callOwner(ctx, name.PartitionName(index), http.MethodDelete, "", query, nil)

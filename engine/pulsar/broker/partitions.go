@@ -39,6 +39,9 @@ func (b *Broker) PartitionsForClient(ctx context.Context, name TopicName, create
 	if err != nil {
 		return 0, err
 	}
+	if metadata.Deleted {
+		return 0, fmt.Errorf("%w: %s is being deleted", errTopicNotFound, name)
+	}
 	if metadata.Partitions > 0 {
 		return metadata.Partitions, nil
 	}
@@ -85,17 +88,25 @@ func (b *Broker) TopicExists(ctx context.Context, name TopicName) (bool, error) 
 }
 
 // checkPartition refuses names that contradict the partitions that a topic has.
-func (b *Broker) checkPartition(name TopicName) error {
+func (b *Broker) checkPartition(ctx context.Context, name TopicName, create bool) error {
 	metadata, err := b.PartitionedTopic(name.Parent())
 	if err != nil {
 		return err
 	}
 	index := name.Partition()
 	switch {
-	case metadata.Deleted:
+	case metadata.Deleted && create:
+		// Clients whose partition is just being deleted come back at once; they must not create it again.
 		return fmt.Errorf("%w: %s is being deleted", errTopicNotFound, name.Parent())
 	case index < 0 && metadata.Partitions > 0:
 		return fmt.Errorf("%w: %s is partitioned; its partitions are %s0 to %d", errPartitionRefused, name, partitionSuffix, metadata.Partitions-1)
+	case index >= 0 && metadata.Partitions == 0 && create:
+		// Its partitioned topic is gone, and its clients are the last to hear of it: what is stored can be opened, nothing is created.
+		there, err := b.TopicExists(ctx, name)
+		if err == nil && !there {
+			err = fmt.Errorf("%w: %s is no partitioned topic", errTopicNotFound, name.Parent())
+		}
+		return err
 	case index >= 0 && metadata.Partitions > 0 && index >= metadata.Partitions:
 		return fmt.Errorf("%w %s with max allowed %d partitions", errPartitionRefused, name, metadata.Partitions)
 	}

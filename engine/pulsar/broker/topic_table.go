@@ -142,7 +142,7 @@ func (b *Broker) openTopic(ctx context.Context, name TopicName, in Bundle, creat
 	if err != nil {
 		return nil, err
 	}
-	if err := b.checkPartition(name); err != nil {
+	if err := b.checkPartition(ctx, name, create); err != nil {
 		return nil, err
 	}
 	if !name.IsPersistent() {
