@@ -98,14 +98,15 @@ func (r *remote) list(ctx context.Context, out io.Writer) error {
 	if err != nil || r.printJSON(out, body) {
 		return err
 	}
+	words := r.words()
 	for _, l := range answer.Labs {
-		state := "new"
+		state := words.fresh
 		if l.Passed {
-			state = "passed"
+			state = words.verdicts[lab.Passed]
 		} else if l.Started {
-			state = "started"
+			state = words.started
 		}
-		fmt.Fprintf(out, "%-24s %-8s %3d min  %s\n", l.ID, state, l.Minutes, l.Title)
+		fmt.Fprintf(out, "%-24s %s %3d %s  %s\n", l.ID, padded(state, 8), l.Minutes, words.minutes, l.Title)
 	}
 	return nil
 }
@@ -123,8 +124,8 @@ func (r *remote) attempt(ctx context.Context, out io.Writer, id, verb string) er
 	if err != nil || r.printJSON(out, body) {
 		return err
 	}
-	done := map[string]string{"start": "The lab is set up.", "reset": "The lab is set up anew.", "solve": "The solution was played."}[verb]
-	fmt.Fprintf(out, "%s Check it with: twinlog lab check %s\n", done, id)
+	words := r.words()
+	fmt.Fprintf(out, "%s twinlog lab check %s\n", words.done[verb], id)
 	return nil
 }
 
@@ -158,18 +159,20 @@ func (r *remote) printVerdicts(out io.Writer, detail Detail, attempt Attempt) {
 	for _, task := range detail.Tasks {
 		titles[task.ID] = task.Title
 	}
-	words := map[string]string{lab.Passed: "passed", lab.NotYet: "not yet", lab.Lost: "cannot pass any more", lab.Unknown: "could not tell", lab.Waiting: "waits for another task"}
+	words := r.words()
 	for _, verdict := range attempt.Verdicts {
-		fmt.Fprintf(out, "%-22s %s\n", words[verdict.Verdict], titles[verdict.Task])
+		fmt.Fprintf(out, "%s %s\n", padded(words.verdicts[verdict.Verdict], verdictWidth), titles[verdict.Task])
 		if verdict.Verdict == lab.Passed || verdict.Verdict == lab.Waiting {
 			continue
 		}
-		fmt.Fprintf(out, "%22s expected: %s\n%22s observed: %s\n", "", verdict.Expected, "", verdict.Observed)
+		line := func(name, text string) { fmt.Fprintf(out, "%*s %s %s\n", verdictWidth, "", name, text) }
+		line(words.expected, verdict.Expected)
+		line(words.observed, verdict.Observed)
 		if verdict.Event != 0 {
-			fmt.Fprintf(out, "%22s decided by event %d\n", "", verdict.Event)
+			line(words.decided, fmt.Sprint(verdict.Event))
 		}
 		if verdict.Hint != "" {
-			fmt.Fprintf(out, "%22s hint: %s\n", "", verdict.Hint)
+			line(words.hint, verdict.Hint)
 		}
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -145,14 +148,34 @@ func (s *Service) Show(ctx context.Context, id, student, language string) (Detai
 	if err != nil {
 		return Detail{}, err
 	}
-	detail := Detail{Summary: summary(l, latest, language), HTML: l.Body.In(language)}
+	detail := Detail{Summary: summary(l, latest, language), HTML: s.withAddresses(l.Body.In(language))}
 	for _, task := range l.Tasks {
 		detail.Tasks = append(detail.Tasks, TaskDetail{ID: task.ID, Title: task.Title.In(language), Expected: task.Expected.In(language), Needs: task.Needs})
 	}
 	if attempt, started := latest[id]; started {
+		attempt.Verdicts = slices.Clone(attempt.Verdicts)
+		for i, verdict := range attempt.Verdicts {
+			attempt.Verdicts[i] = verdict.In(language)
+		}
 		detail.Attempt = &attempt
 	}
 	return detail, nil
+}
+
+// withAddresses puts the addresses of this classroom into a text, as programs of students dial them; the usual ones where no broker has
+// told its own yet.
+func (s *Service) withAddresses(text string) string {
+	state, _ := s.config.Trace.World()
+	address := func(role, purpose, usual string) string {
+		if n, ok := state.Nodes[role+"-1"]; ok && n.Addresses[purpose] != "" {
+			usual = n.Addresses[purpose]
+		}
+		return html.EscapeString(usual)
+	}
+	return strings.NewReplacer(
+		lab.KafkaPlaceholder, address("kafka", "kafka", "localhost:9092"),
+		lab.PulsarPlaceholder, "pulsar://"+address("pulsar", "pulsar", "localhost:6650"),
+	).Replace(text)
 }
 
 func (s *Service) lab(id string) (*lab.Lab, error) {
@@ -225,14 +248,9 @@ func (s *Service) Check(ctx context.Context, id, student, language string) (atte
 	if err != nil {
 		return Attempt{}, err
 	}
-	s.mu.Lock()
-	current := s.attempts[attemptKey{student, id}]
-	if current != nil {
-		attempt = *current
-	}
-	s.mu.Unlock()
-	if current == nil {
-		return Attempt{}, fmt.Errorf("lab %s: %w", id, ErrNotStarted)
+	attempt, err = s.current(ctx, id, student)
+	if err != nil {
+		return Attempt{}, err
 	}
 	err = s.act(ctx, func(ctx context.Context) error {
 		observed, err := s.observe(ctx, attempt.FirstN)
@@ -250,6 +268,27 @@ func (s *Service) Check(ctx context.Context, id, student, language string) (atte
 		return nil
 	})
 	return attempt, err
+}
+
+// current is the attempt that is under way. One of an earlier run of the classroom goes on: its records are numbered anew, and all of
+// them count.
+func (s *Service) current(ctx context.Context, id, student string) (Attempt, error) {
+	s.mu.Lock()
+	attempt := s.attempts[attemptKey{student, id}]
+	s.mu.Unlock()
+	if attempt != nil {
+		return *attempt, nil
+	}
+	latest, err := s.latest(ctx, student)
+	if err != nil {
+		return Attempt{}, err
+	}
+	earlier, started := latest[id]
+	if !started {
+		return Attempt{}, fmt.Errorf("lab %s: %w", id, ErrNotStarted)
+	}
+	earlier.FirstN = 0
+	return earlier, nil
 }
 
 // note takes the verdicts of a check. A failure is counted on a copy: the old map may be on its way to a reader.

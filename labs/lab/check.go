@@ -11,7 +11,8 @@ import (
 )
 
 type programs struct {
-	condition, observed, lost, decides *vm.Program
+	condition, lost, decides *vm.Program
+	observed                 map[string]*vm.Program // by language
 }
 
 func (t *Task) compile() error {
@@ -31,9 +32,12 @@ func (t *Task) compile() error {
 	}
 	t.programs = programs{
 		condition: compile("condition", t.Condition, true, expr.Env(observe.World{}), expr.AsBool()),
-		observed:  compile("observed", t.Observed, true, expr.Env(observe.World{})),
+		observed:  map[string]*vm.Program{},
 		lost:      compile("lost", t.Lost, false, expr.Env(observe.World{}), expr.AsBool()),
 		decides:   compile("decides", t.Decides, false, expr.Env(observe.Event{}), expr.AsBool()),
+	}
+	for _, language := range Languages {
+		t.programs.observed[language] = compile("observed in "+language, t.Observed[language], true, expr.Env(observe.World{}))
 	}
 	return errors.Join(problems...)
 }
@@ -43,18 +47,20 @@ func (l *Lab) Check(world observe.World, failures map[string]int, language strin
 	verdicts := make([]Verdict, 0, len(l.Tasks))
 	passed := map[string]bool{}
 	for _, task := range l.Tasks {
-		verdict := task.check(world, passed, language)
+		verdict := task.check(world, passed)
 		passed[task.ID] = verdict.Verdict == Passed
-		if verdict.Verdict == NotYet {
-			verdict.Hint = task.hint(failures[task.ID]+1, language)
+		verdict.inLanguages = map[string]Verdict{}
+		for _, each := range Languages {
+			verdict.inLanguages[each] = task.inWords(verdict, world, failures[task.ID]+1, each)
 		}
-		verdicts = append(verdicts, verdict)
+		verdicts = append(verdicts, verdict.In(language))
 	}
 	return verdicts
 }
 
-func (t *Task) check(world observe.World, passed map[string]bool, language string) Verdict {
-	verdict := Verdict{Task: t.ID, Expected: t.Expected.In(language)}
+// check decides; a verdict that could not be given says why in Observed.
+func (t *Task) check(world observe.World, passed map[string]bool) Verdict {
+	verdict := Verdict{Task: t.ID}
 	for _, need := range t.Needs {
 		if !passed[need] {
 			verdict.Verdict = Waiting
@@ -62,13 +68,27 @@ func (t *Task) check(world observe.World, passed map[string]bool, language strin
 		}
 	}
 	verdict.Event = t.decider(world.Events)
-	observed, err := expr.Run(t.programs.observed, world)
-	if err == nil {
-		verdict.Observed = fmt.Sprint(observed)
-		verdict.Verdict, err = t.decide(world)
-	}
-	if err != nil {
+	var err error
+	if verdict.Verdict, err = t.decide(world); err != nil {
 		verdict.Verdict, verdict.Observed = Unknown, err.Error()
+	}
+	return verdict
+}
+
+// inWords adds what was expected and observed, and a hint, in a language.
+func (t *Task) inWords(verdict Verdict, world observe.World, failures int, language string) Verdict {
+	verdict.Expected = t.Expected.In(language)
+	if verdict.Verdict == Waiting || verdict.Verdict == Unknown {
+		return verdict
+	}
+	observed, err := expr.Run(t.programs.observed[language], world)
+	if err != nil {
+		verdict.Verdict, verdict.Observed = Unknown, fmt.Sprintf("what is there could not be put into words: %v", err)
+		return verdict
+	}
+	verdict.Observed = fmt.Sprint(observed)
+	if verdict.Verdict == NotYet {
+		verdict.Hint = t.hint(failures, language)
 	}
 	return verdict
 }

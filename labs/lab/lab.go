@@ -41,9 +41,9 @@ type Task struct {
 	Needs []string `yaml:"needs"`
 	// Condition is an expression over [observe.World]; it must be a bool.
 	Condition string `yaml:"condition"`
-	// Expected says what the condition asks for; Observed is an expression for what is there instead.
-	Expected Text   `yaml:"expected"`
-	Observed string `yaml:"observed"`
+	// Expected says what the condition asks for; Observed is, in each language, an expression for what is there instead.
+	Expected Text `yaml:"expected"`
+	Observed Text `yaml:"observed"`
 	// Lost is an expression that tells that the task cannot be passed any more in this attempt; empty: it always can.
 	Lost string `yaml:"lost"`
 	// Decides is an expression over one event (kind, node, data); the last event since the attempt's start for which it is true is the
@@ -155,6 +155,18 @@ type Verdict struct {
 	Event uint64 `json:"event"`
 	// Hint is shown after some checks that did not pass.
 	Hint string `json:"hint,omitempty"`
+
+	inLanguages map[string]Verdict // the same in every language
+}
+
+// In returns the verdict in a language. One that was read back from storage stays in the language that it was given in.
+func (v Verdict) In(language string) Verdict {
+	translated, ok := v.inLanguages[language]
+	if !ok {
+		return v
+	}
+	translated.inLanguages = v.inLanguages
+	return translated
 }
 
 // Event is a trace record as a condition sees it.

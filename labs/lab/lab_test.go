@@ -45,10 +45,11 @@ func TestAnUntouchedWorldFailsWithWhatIsThere(t *testing.T) {
 	for task, want := range map[string]lab.Verdict{
 		"kafka-topic":       {Task: "kafka-topic", Verdict: lab.NotYet, Expected: "topic orders with 3 partitions, 3 replicas each", Observed: "no topic orders"},
 		"kafka-produced":    {Task: "kafka-produced", Verdict: lab.Waiting, Expected: "at least 10 records below the high watermark"},
-		"pulsar-subscribed": {Task: "pulsar-subscribed", Verdict: lab.NotYet, Expected: "at least 10 messages and a subscription readers", Observed: "0 messages, no subscription readers"},
+		"pulsar-subscribed": {Task: "pulsar-subscribed", Verdict: lab.NotYet, Expected: "at least 10 messages and a subscription readers", Observed: "messages: 0, no subscription readers"},
 	} {
-		if verdicts[task] != want {
-			t.Errorf("got %+v, want %+v", verdicts[task], want)
+		got := verdicts[task]
+		if got.Verdict != want.Verdict || got.Expected != want.Expected || got.Observed != want.Observed || got.Event != 0 || got.Hint != "" {
+			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
 }
@@ -61,7 +62,7 @@ func TestTheDecidingEventAndHintsByAttempts(t *testing.T) {
 		{N: 9, Kind: "kafka.topicCreated", Data: map[string]any{"topic": "others"}},
 		{N: 11, Kind: "node.paused", Data: map[string]any{}},
 	}
-	if got := verdictsOf(t, observed, nil, "zh")["kafka-topic"]; got.Event != 7 || got.Hint != "" || got.Observed != "1 partitions, 1 replicas" {
+	if got := verdictsOf(t, observed, nil, "zh")["kafka-topic"]; got.Event != 7 || got.Hint != "" || got.Observed != "1 个分区，每个分区 1 个副本" || got.In("en").Observed != "partitions: 1, replicas of each: 1" {
 		t.Errorf("first check: %+v", got)
 	}
 	if got := verdictsOf(t, observed, map[string]int{"kafka-topic": 1}, "zh")["kafka-topic"]; !strings.Contains(got.Hint, "默认值") {
@@ -78,7 +79,8 @@ func TestWhatIsWrongWithALabFileIsNamedWithItsLine(t *testing.T) {
 		"unknown field":        {"minutes:", "minuets:", "[4:1] unknown field"},
 		"unknown name":         {`kafka.topics["orders"].records >= 10`, `kafka.topic["orders"].records >= 10`, "has no field topic"},
 		"no bool":              {`kafka.topics["orders"].records >= 10`, `kafka.topics["orders"].records`, "expected bool"},
-		"missing language":     {"      zh: 向 `orders` 写入至少 10 条消息\n", "", "line 31: title of kafka-produced has no text in zh"},
+		"untold in a language": {"      zh: >-\n        string(kafka.topics[\"orders\"].records) + \" 条消息\"\n", "", "observed of kafka-produced has no text in zh"},
+		"missing language":     {"      zh: 向 `orders` 写入至少 10 条消息\n", "", "line 34: title of kafka-produced has no text in zh"},
 		"unknown need":         {"needs: [kafka-topic]", "needs: [kafka-topics]", "which is no earlier task"},
 		"incomplete action":    {"kafka.produce: {topic: orders, count: 12}", "kafka.produce: {topic: orders}", "kafka.produce needs topic and count"},
 		"feedback of no task":  {"task: kafka-consumed, verdict", "task: consumed, verdict", `"notYet" of task "consumed"`},
@@ -99,5 +101,20 @@ func TestWhatIsWrongWithALabFileIsNamedWithItsLine(t *testing.T) {
 				t.Errorf("got %v, want it to say %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestATextNamesOnlyAddressesThatThereAre(t *testing.T) {
+	good, err := catalogue.Files.ReadFile("01-first-messages/lab.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{
+		"01-first-messages/lab.yaml": {Data: good},
+		"01-first-messages/en.md":    {Data: []byte("kcat -b {{kafka}} -L")},
+		"01-first-messages/zh.md":    {Data: []byte("kcat -b {{kafak}} -L")},
+	}
+	if _, err := lab.Load(files, "01-first-messages"); err == nil || !strings.Contains(err.Error(), "zh.md: {{kafak}} is not one of {{kafka}}") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/yuin/goldmark"
@@ -55,6 +56,9 @@ func Load(catalogue fs.FS, id string) (*Lab, error) {
 			return nil, err
 		}
 		var html bytes.Buffer
+		if unknown := unknownPlaceholder(text); unknown != "" {
+			return nil, fmt.Errorf("%s: %s is not one of %s", path.Join(id, language+".md"), unknown, strings.Join(placeholders, ", "))
+		}
 		if err := markdown.Convert(text, &html); err != nil {
 			return nil, fmt.Errorf("%s: %w", path.Join(id, language+".md"), err)
 		}
@@ -64,6 +68,26 @@ func Load(catalogue fs.FS, id string) (*Lab, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return loaded, nil
+}
+
+// What a text may hold in the place of an address of the classroom that it is read in.
+const (
+	KafkaPlaceholder  = "{{kafka}}"  // host:port of a Kafka-mode broker
+	PulsarPlaceholder = "{{pulsar}}" // pulsar://host:port of a Pulsar-mode broker
+)
+
+var (
+	placeholders = []string{KafkaPlaceholder, PulsarPlaceholder}
+	placeholder  = regexp.MustCompile(`\{\{[^}\n]*\}\}`)
+)
+
+func unknownPlaceholder(text []byte) string {
+	for _, found := range placeholder.FindAll(text, -1) {
+		if !slices.Contains(placeholders, string(found)) {
+			return string(found)
+		}
+	}
+	return ""
 }
 
 // check finds what is wrong with a lab beyond its form, and compiles its conditions.
@@ -96,6 +120,7 @@ func (l *Lab) check(source []byte) error {
 		known[task.ID] = true
 		task.Title.check(problem, line, "title of "+task.ID)
 		task.Expected.check(problem, line, "expected of "+task.ID)
+		task.Observed.check(problem, line, "observed of "+task.ID)
 		for _, hint := range task.Hints {
 			hint.Text.check(problem, line, "a hint of "+task.ID)
 		}

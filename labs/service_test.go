@@ -1,0 +1,105 @@
+package labs
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"twinlog/engine/world"
+	"twinlog/labs/action"
+	"twinlog/labs/catalogue"
+	"twinlog/labs/lab"
+	"twinlog/labs/observe"
+)
+
+type stillTrace struct{ state *world.State }
+
+func (t stillTrace) World() (*world.State, uint64)    { return t.state, 7 }
+func (stillTrace) EventsAfter(uint64) []observe.Event { return nil }
+
+// noted is progress that an earlier run has left.
+type noted map[string]Attempt
+
+func (noted) Begin(context.Context, Attempt) (int64, error) { return 1, nil }
+func (noted) Update(context.Context, Attempt) error         { return nil }
+func (n noted) Latest(context.Context, string) (map[string]Attempt, error) {
+	latest := map[string]Attempt{}
+	for id, attempt := range n {
+		latest[id] = attempt
+	}
+	return latest, nil
+}
+
+const first = "01-first-messages"
+
+func service(t *testing.T, state *world.State, progress noted) *Service {
+	t.Helper()
+	s, err := New(Config{
+		Catalogue: catalogue.Files, Trace: stillTrace{state}, Progress: progress,
+		Addresses: func() action.Addresses { return action.Addresses{} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestALabNamesTheClassroomsOwnAddresses(t *testing.T) {
+	moved := world.New()
+	moved.Nodes["kafka-1"] = &world.Node{Addresses: map[string]string{"kafka": "127.0.0.1:19092"}}
+	moved.Nodes["pulsar-1"] = &world.Node{Addresses: map[string]string{"pulsar": "127.0.0.1:16650"}}
+	for name, c := range map[string]struct {
+		state *world.State
+		wants []string
+	}{
+		"moved":                 {moved, []string{"kcat -b 127.0.0.1:19092 -P", "pulsar://127.0.0.1:16650"}},
+		"no broker has started": {world.New(), []string{"kcat -b localhost:9092 -P", "pulsar://localhost:6650"}},
+	} {
+		for _, language := range lab.Languages {
+			detail, err := service(t, c.state, nil).Show(t.Context(), first, "student", language)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range c.wants {
+				if !strings.Contains(detail.HTML, want) || strings.Contains(detail.HTML, "{{") {
+					t.Errorf("%s, %s: no %q in the text, or a gap that was not filled:\n%s", name, language, want, detail.HTML)
+				}
+			}
+		}
+	}
+}
+
+func TestTheLastVerdictsAreShownInTheLanguageThatIsAskedFor(t *testing.T) {
+	s := service(t, world.New(), nil)
+	verdicts := s.labs[0].Check(observe.World{}, nil, "en")
+	s.attempts[attemptKey{"student", first}] = &Attempt{Lab: first, Student: "student", Verdicts: verdicts}
+	for language, want := range map[string]string{"en": "no topic orders", "zh": "没有主题 orders"} {
+		detail, err := s.Show(t.Context(), first, "student", language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := detail.Attempt.Verdicts[0]; got.Observed != want {
+			t.Errorf("%s: observed %q, want %q", language, got.Observed, want)
+		}
+	}
+}
+
+func TestAnAttemptOfAnEarlierRunGoesOn(t *testing.T) {
+	s := service(t, world.New(), noted{first: {ID: 3, Lab: first, Student: "student", FirstN: 9_000}})
+	attempt, err := s.current(t.Context(), first, "student")
+	if err != nil || attempt.ID != 3 || attempt.FirstN != 0 {
+		t.Errorf("got %+v, %v; want attempt 3, which sees every record of this run", attempt, err)
+	}
+	if _, err := service(t, world.New(), nil).current(t.Context(), first, "student"); !errors.Is(err, ErrNotStarted) {
+		t.Errorf("a lab that nobody began: %v, want ErrNotStarted", err)
+	}
+}
+
+func TestChineseVerdictsTakeTheirColumns(t *testing.T) {
+	for text, want := range map[string]string{"passed": "passed    ", "通过": "通过      ", "尚未通过了吗": "尚未通过了吗"} {
+		if got := padded(text, 10); got != want {
+			t.Errorf("padded(%q, 10) = %q, want %q", text, got, want)
+		}
+	}
+}
