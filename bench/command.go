@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +22,7 @@ type bench struct {
 	rounds    int
 	diskMiB   int
 	messages  int
+	only      []string // names of measurements; empty: all
 	cleanups  []func()
 }
 
@@ -29,6 +32,9 @@ func Command() *cobra.Command {
 	command := &cobra.Command{
 		Use: "bench", Short: "Measure the engines, each beside a limit or a peer", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(command *cobra.Command, _ []string) (err error) {
+			if err := b.checkOnly(); err != nil {
+				return err
+			}
 			b.report = report{command.OutOrStdout()}
 			if b.program, err = os.Executable(); err != nil {
 				return err
@@ -46,18 +52,49 @@ func Command() *cobra.Command {
 	command.Flags().IntVar(&b.rounds, "rounds", 5, "rounds of each measurement")
 	command.Flags().IntVar(&b.diskMiB, "disk-mib", 512, "MiB written in one round of the disk measurements")
 	command.Flags().IntVar(&b.messages, "messages", 100_000, "messages of 1 KiB in one round of the client measurements")
+	command.Flags().StringSliceVar(&b.only, "only", nil, "measure these alone: log, ensemble, start, kafka, pulsar, tracing")
 	return command
 }
 
 func (b *bench) run(ctx context.Context) error {
 	b.report.line("machine", fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version()))
 	b.report.line("figures", fmt.Sprintf("median (smallest–largest) of %d rounds", b.rounds))
-	for _, measure := range []func(context.Context) error{
-		func(context.Context) error { return b.measureLog() },
-		b.measureStart, b.measureKafka, b.measurePulsar, b.measureTracing,
-	} {
-		if err := measure(ctx); err != nil {
+	for _, each := range b.measurements() {
+		if len(b.only) > 0 && !slices.Contains(b.only, each.name) {
+			continue
+		}
+		if err := each.measure(ctx); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+type measurement struct {
+	name    string
+	measure func(context.Context) error
+}
+
+func (b *bench) measurements() []measurement {
+	return []measurement{
+		{"log", func(context.Context) error { return b.measureLog() }},
+		{"ensemble", b.measureEnsemble},
+		{"start", b.measureStart},
+		{"kafka", b.measureKafka},
+		{"pulsar", b.measurePulsar},
+		{"tracing", b.measureTracing},
+	}
+}
+
+// checkOnly refuses names that measure nothing.
+func (b *bench) checkOnly() error {
+	var names []string
+	for _, each := range b.measurements() {
+		names = append(names, each.name)
+	}
+	for _, name := range b.only {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("--only %s: there are %s", name, strings.Join(names, ", "))
 		}
 	}
 	return nil
