@@ -1,3 +1,8 @@
+//go:build !race
+
+// Not under the race detector: the ZooKeeper client library (v1.0.4, sendSetWatches) reads its last zxid without a lock whenever it reconnects
+// within a session, which here happens all the time. The detector is right, and no test of ours can do anything about it.
+
 package broker_test
 
 import (
@@ -101,11 +106,7 @@ func chaos(t *testing.T, random *rand.Rand) {
 func (c *cluster) disturb(random *rand.Rand) {
 	id := random.Int32N(3) + 1
 	length := time.Duration(random.IntN(15_000)) * time.Millisecond
-	kind := random.IntN(4)
-	if kind == 1 && underRace {
-		kind = 2
-	}
-	switch kind {
+	switch random.IntN(4) {
 	case 0:
 		c.kill(id)
 		time.Sleep(length)
