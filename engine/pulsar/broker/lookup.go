@@ -93,6 +93,16 @@ func (b *Broker) acquireAndConnect(ctx context.Context, wanted Bundle, listener 
 	if err != nil {
 		return LookupAnswer{}, err
 	}
+	// The bundles were read before the znode was created, perhaps from a ZooKeeper server that was behind. Only an owner splits a
+	// bundle: what is read now, after the creation, stands.
+	bundles, _, err := b.NamespaceBundles(wanted.Namespace)
+	if err != nil {
+		return LookupAnswer{}, err
+	}
+	if !bundles.Has(wanted.Range) {
+		err := fmt.Errorf("%w: %v was split or deleted", errUnloading, wanted)
+		return LookupAnswer{}, errors.Join(err, b.unloadBundle(ctx, wanted, "split"))
+	}
 	return b.connectTo(owner, wanted, listener)
 }
 

@@ -47,6 +47,12 @@ func marshal(value any) ([]byte, error) {
 func (b *Broker) readJSON(znode string, value any) (version int32, err error) {
 	data, stat, err := b.zookeeper.Get(znode)
 	if errors.Is(err, zk.ErrNoNode) {
+		if err := b.catchUp(); err != nil {
+			return 0, err
+		}
+		data, stat, err = b.zookeeper.Get(znode)
+	}
+	if errors.Is(err, zk.ErrNoNode) {
 		return 0, Refuse(ErrNotFound, "there is no znode %s", znode)
 	}
 	if err != nil {
@@ -107,8 +113,21 @@ func (b *Broker) create(znode string, data []byte, flags int32) error {
 	}
 }
 
+// catchUp lets this broker see everything that was written before the call, by whatever broker. Each broker reads from its own
+// ZooKeeper server, which may be behind: "there is no such znode" is only an answer after a sync. What is found may be old too; who
+// acts on that meets a version conflict or the owner's refusal.
+func (b *Broker) catchUp() error {
+	if _, err := b.zookeeper.Sync("/"); err != nil {
+		return fmt.Errorf("catching up with ZooKeeper: %w", err)
+	}
+	return nil
+}
+
 // children lists a znode's children; none when it does not exist.
 func (b *Broker) children(znode string) ([]string, error) {
+	if err := b.catchUp(); err != nil {
+		return nil, err
+	}
 	names, _, err := b.zookeeper.Children(znode)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
@@ -121,6 +140,12 @@ func (b *Broker) children(znode string) ([]string, error) {
 
 func (b *Broker) exists(znode string) (bool, error) {
 	there, _, err := b.zookeeper.Exists(znode)
+	if err == nil && !there {
+		if err := b.catchUp(); err != nil {
+			return false, err
+		}
+		there, _, err = b.zookeeper.Exists(znode)
+	}
 	if err != nil {
 		return false, fmt.Errorf("looking for %s: %w", znode, err)
 	}

@@ -211,7 +211,11 @@ func (b *Broker) acquire(ctx context.Context, wanted Bundle) (ownerData, error) 
 			return ownerData{}, err
 		}
 		if !found {
-			continue // gone between the two calls
+			// Gone between the two calls, or not yet seen by our server.
+			if err := b.catchUp(); err != nil {
+				return ownerData{}, err
+			}
+			continue
 		}
 		if owner.NativeURL == b.urls.pulsar {
 			// Ours, created a moment ago by another request.

@@ -84,6 +84,13 @@ func (b *Broker) TopicExists(ctx context.Context, name TopicName) (bool, error) 
 	if !name.IsPersistent() {
 		return b.topics.loadedTopic(name) != nil, nil
 	}
+	there, err := b.storage.Exists(ctx, name.storageName())
+	if err != nil || there {
+		return there, err
+	}
+	if err := b.catchUp(); err != nil {
+		return false, err
+	}
 	return b.storage.Exists(ctx, name.storageName())
 }
 
@@ -228,6 +235,9 @@ func (b *Broker) TopicsOfNamespace(ctx context.Context, namespace string, mode T
 	}
 	topics := []string{}
 	if mode != NonPersistentTopics {
+		if err := b.catchUp(); err != nil {
+			return nil, err
+		}
 		stored, err := b.storage.List(ctx, namespace+"/"+Persistent)
 		if err != nil {
 			return nil, err

@@ -161,6 +161,12 @@ func (b *Broker) openTopic(ctx context.Context, name TopicName, in Bundle, creat
 	}
 	log, err := b.storage.Open(ctx, name.storageName(), options)
 	if errors.Is(err, managedledger.ErrNotFound) {
+		if err := b.catchUp(); err != nil {
+			return nil, err
+		}
+		log, err = b.storage.Open(ctx, name.storageName(), options)
+	}
+	if errors.Is(err, managedledger.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %s", errTopicNotFound, name)
 	}
 	if err != nil {
