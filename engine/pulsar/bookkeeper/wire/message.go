@@ -166,11 +166,15 @@ func (r *Response) Correlation() int64 {
 	return correlation(r.Version, r.Txn, r.Operation, r.Ledger, r.Entry)
 }
 
+// correlation fits in 53 bits, which is as far as a browser counts exactly:
+//
+//	version 3:  the transaction's lowest 53 bits
+//	version 2:  | operation 5 bits | ledger 20 | entry 28 |
 func correlation(version int, txn uint64, operation Operation, ledger, entry int64) int64 {
 	if version == Version3 {
-		return int64(txn)
+		return int64(txn & (1<<53 - 1))
 	}
-	return int64(operation)<<58 ^ ledger<<28 ^ entry&(1<<58-1)
+	return int64(operation)&0x1f<<48 | ledger&(1<<20-1)<<28 | entry&(1<<28-1)
 }
 
 // Answer is the response to a request with a status and nothing else.
