@@ -11,6 +11,14 @@ type Frame struct {
 	Time time.Time
 }
 
+// nanoseconds is the frame's time since 1970; 0 when it has none.
+func (f Frame) nanoseconds() int64 {
+	if f.Time.IsZero() {
+		return 0
+	}
+	return f.Time.UnixNano()
+}
+
 // Framing finds frames in bytes. Implementations are stateless values.
 type Framing interface {
 	// HeaderSize is how many bytes Parse needs.

@@ -42,18 +42,37 @@ type segmentIndex struct {
 	maxTime int64
 }
 
-// add notes a frame that was written at position. An entry is made for the first frame and then once every interval bytes.
+// indexSample is an entry to be made in both indexes.
+type indexSample struct{ base, position, maxTime int64 }
+
+// due is the position from which on the next frame gets an entry: the first one, and then one every interval bytes.
+func (x *segmentIndex) due(interval int64) int64 {
+	if n := len(x.offsets); n > 0 {
+		return x.offsets[n-1].value + interval
+	}
+	return 0
+}
+
+// add notes a frame that was written at position.
 func (x *segmentIndex) add(frame Frame, position, interval int64) {
-	if !frame.Time.IsZero() {
-		x.maxTime = max(x.maxTime, frame.Time.UnixNano())
+	x.maxTime = max(x.maxTime, frame.nanoseconds())
+	if position >= x.due(interval) {
+		x.addSample(indexSample{frame.BaseOffset, position, x.maxTime})
 	}
-	if n := len(x.offsets); n > 0 && position-x.offsets[n-1].value < interval {
-		return
+}
+
+func (x *segmentIndex) addSample(s indexSample) {
+	x.offsets = append(x.offsets, indexEntry{s.base, s.position})
+	if n := len(x.times); n == 0 || s.maxTime > x.times[n-1].key {
+		x.times = append(x.times, indexEntry{s.maxTime, s.base})
 	}
-	x.offsets = append(x.offsets, indexEntry{frame.BaseOffset, position})
-	if n := len(x.times); n == 0 || x.maxTime > x.times[n-1].key {
-		x.times = append(x.times, indexEntry{x.maxTime, frame.BaseOffset})
+}
+
+func (x *segmentIndex) addSamples(samples []indexSample, maxTime int64) {
+	for _, s := range samples {
+		x.addSample(s)
 	}
+	x.maxTime = maxTime
 }
 
 // floor returns the value of the last entry whose key is <= key; 0 when there is none.

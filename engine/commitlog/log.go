@@ -77,6 +77,8 @@ type Log struct {
 	failed   error
 	closed   bool
 	openLRU  []*segment // sealed segments with an open file, least recently used first
+
+	samples []indexSample // of the batch that is being appended; the owner's, kept so that an append allocates nothing
 }
 
 // Location is a place in a log that [Log.ReadAt] reads again.
@@ -127,131 +129,6 @@ func (l *Log) Segments() []SegmentInfo {
 
 // Recovery tells what Open had to repair.
 func (l *Log) Recovery() Recovery { return l.recovery }
-
-// Append adds one or more whole frames to the end and tells where the first byte went. They are in the operating system's hands
-// when it returns; [Log.Sync] makes them durable.
-//
-// ErrOutOfOrder: the first frame begins before Next, or a frame begins before its predecessor's end. A failed write leaves the log as
-// it was; when even that cannot be ensured the log fails (ErrFailed).
-func (l *Log) Append(frames []byte) (Location, error) {
-	l.mu.RLock()
-	active, next, err := l.segments[len(l.segments)-1], l.next, l.usable()
-	l.mu.RUnlock()
-	if err != nil {
-		return Location{}, fmt.Errorf("append to %s: %w", l.dir, err)
-	}
-	batch, err := l.inspect(frames, next)
-	if err != nil {
-		return Location{}, fmt.Errorf("append to %s: %w", l.dir, err)
-	}
-	if active.size > 0 && active.size+int64(len(frames)) > l.config.SegmentBytes {
-		if active, err = l.roll(batch.base); err != nil {
-			return Location{}, fmt.Errorf("append to %s: %w", l.dir, err)
-		}
-	}
-	position := active.size
-	if _, err := active.handle.file.WriteAt(frames, position); err != nil {
-		return Location{}, fmt.Errorf("append to %s: %w", l.dir, l.undoWrite(active, position, err))
-	}
-	l.mu.Lock()
-	l.indexFrames(active, frames, position)
-	active.size = position + int64(len(frames))
-	active.next = batch.next
-	l.next = batch.next
-	l.mu.Unlock()
-	return Location{Segment: active.base, Position: position, Size: int64(len(frames))}, nil
-}
-
-// usable is called with mu held.
-func (l *Log) usable() error {
-	switch {
-	case l.closed:
-		return ErrClosed
-	case l.failed != nil:
-		return fmt.Errorf("%w (%v)", ErrFailed, l.failed)
-	}
-	return nil
-}
-
-type batch struct{ base, next int64 }
-
-// inspect parses the headers of frames that are about to be appended.
-func (l *Log) inspect(frames []byte, next int64) (batch, error) {
-	if len(frames) == 0 {
-		return batch{}, fmt.Errorf("%w: nothing to append", ErrOutOfOrder)
-	}
-	result := batch{base: -1, next: next}
-	for position := 0; position < len(frames); {
-		frame, err := parse(l.framing, frames[position:])
-		if err != nil {
-			return batch{}, fmt.Errorf("frame at byte %d: %w", position, err)
-		}
-		if frame.BaseOffset < result.next || frame.LastOffset < frame.BaseOffset {
-			return batch{}, fmt.Errorf("%w: frame %d-%d, next offset is %d", ErrOutOfOrder, frame.BaseOffset, frame.LastOffset, result.next)
-		}
-		if result.base < 0 {
-			result.base = frame.BaseOffset
-		}
-		result.next = frame.LastOffset + 1
-		position += frame.Size
-	}
-	return result, nil
-}
-
-// indexFrames adds sparse index entries for frames at position. It is called with mu held, after the bytes are written.
-func (l *Log) indexFrames(s *segment, frames []byte, position int64) {
-	for at := 0; at < len(frames); {
-		frame, err := parse(l.framing, frames[at:])
-		if err != nil {
-			return // inspect has parsed the same bytes
-		}
-		s.index.add(frame, position+int64(at), l.config.IndexInterval)
-		at += frame.Size
-	}
-}
-
-// undoWrite cuts what a failed write may have left, so that the next append begins where this one did.
-func (l *Log) undoWrite(s *segment, position int64, cause error) error {
-	if err := s.handle.file.Truncate(position); err != nil {
-		l.fail(cause)
-	}
-	return cause
-}
-
-func (l *Log) fail(cause error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.failed == nil {
-		l.failed = cause
-	}
-}
-
-// roll seals the active segment, with its contents and indexes durable, and begins a new one at base.
-//
-// The order matters for recovery: a new segment exists only after the one before it is durable, so that only the last segment can
-// have a torn tail.
-func (l *Log) roll(base int64) (*segment, error) {
-	l.mu.RLock()
-	sealed := l.segments[len(l.segments)-1]
-	l.mu.RUnlock()
-	if err := l.Sync(); err != nil {
-		return nil, err
-	}
-	if err := sealed.saveIndexes(l.disk, l.dir); err != nil {
-		return nil, fmt.Errorf("write the indexes of the sealed segment %d: %w", sealed.base, err)
-	}
-	created, err := createSegment(l.disk, l.dir, base)
-	if err != nil {
-		// The segment stays the active one, so that its indexes must not vouch for it.
-		return nil, errors.Join(err, sealed.removeIndexes(l.disk, l.dir))
-	}
-	l.mu.Lock()
-	l.segments = append(l.segments, created)
-	evicted := l.noteOpen(sealed)
-	l.mu.Unlock()
-	evicted.release()
-	return created, nil
-}
 
 // Sync makes everything appended so far durable. After an error the log refuses appends: the operating system may have thrown the
 // unwritten pages away, and a second sync that succeeds would prove nothing.

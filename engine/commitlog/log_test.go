@@ -326,31 +326,3 @@ func FuzzRecovery(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkAppend1KiB(b *testing.B) {
-	d, _ := disk.NewOS(b.TempDir())
-	log, err := Open(d, "log", testFraming{}, Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer log.Abandon()
-	b.SetBytes(1 << 10)
-	b.ReportAllocs()
-	frame := makeFrame(0, 1, 1<<10-testHeader, 0)
-	for i := 0; b.Loop(); i++ {
-		copy(frame, makeHeader(int64(i)))
-		if _, err := log.Append(frame); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-var headerScratch [12]byte
-
-func makeHeader(base int64) []byte {
-	headerScratch[2] = 4
-	for i := range 8 {
-		headerScratch[4+i] = byte(base >> (56 - 8*i))
-	}
-	return headerScratch[:]
-}

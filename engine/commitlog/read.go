@@ -116,47 +116,58 @@ func (l *Log) Read(offset int64, maxBytes int) (*Section, error) {
 // ReadBelow is Read for a reader that may see only frames that end below limit, such as a consumer below the high watermark. A negative
 // limit is none.
 func (l *Log) ReadBelow(offset, limit int64, maxBytes int) (*Section, error) {
+	section := new(Section)
+	if err := l.ReadTo(section, offset, limit, maxBytes); err != nil {
+		return nil, err
+	}
+	return section, nil
+}
+
+// ReadTo is ReadBelow into a section of the caller's, which must be new or closed: a reader that keeps its section allocates nothing.
+func (l *Log) ReadTo(section *Section, offset, limit int64, maxBytes int) error {
 	l.mu.RLock()
 	start, next := l.start, l.next
 	at := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base > offset }) - 1
 	segments := l.segments
 	l.mu.RUnlock()
 	if offset < start || offset > next || at < 0 {
-		return nil, fmt.Errorf("read %s at offset %d: %w: the log has %d to %d", l.dir, offset, ErrOutOfRange, start, next)
+		return fmt.Errorf("read %s at offset %d: %w: the log has %d to %d", l.dir, offset, ErrOutOfRange, start, next)
 	}
 	if limit < 0 || limit > next {
 		limit = next
 	}
+	*section = Section{Base: offset}
 	// More than one turn is needed only where offsets have a gap at a segment's end.
 	for ; at < len(segments) && offset < limit; at++ {
-		section, err := l.readSegment(segments[at], offset, limit, maxBytes)
+		found, err := l.readSegment(section, segments[at], offset, limit, maxBytes)
 		if err != nil {
-			return nil, fmt.Errorf("read %s at offset %d: %w", l.dir, offset, err)
+			return fmt.Errorf("read %s at offset %d: %w", l.dir, offset, err)
 		}
-		if section != nil {
-			return section, nil
+		if found {
+			return nil
 		}
 	}
-	return &Section{Base: offset}, nil
+	return nil
 }
 
-// readSegment returns nil when the segment has no frame that holds offset or a later one and ends below limit.
-func (l *Log) readSegment(s *segment, offset, limit int64, maxBytes int) (*Section, error) {
+// readSegment finds nothing when the segment has no frame that holds offset or a later one and ends below limit.
+func (l *Log) readSegment(section *Section, s *segment, offset, limit int64, maxBytes int) (found bool, err error) {
 	v, err := l.view(s)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	from, frame, err := v.find(l.framing, floor(v.index.offsets, offset), func(frame Frame, _ int64) bool { return frame.LastOffset >= offset })
 	if err != nil || from < 0 || frame.LastOffset >= limit {
 		v.release()
-		return nil, err
+		return false, err
 	}
 	end, err := v.sectionEnd(l.framing, from, frame, limit, maxBytes)
 	if err != nil {
 		v.release()
-		return nil, err
+		return false, err
 	}
-	return &Section{Base: frame.BaseOffset, handle: v.handle, position: from, size: end - from}, nil
+	*section = Section{Base: frame.BaseOffset, handle: v.handle, position: from, size: end - from}
+	return true, nil
 }
 
 // sectionEnd finds the end of the last whole frame that fits in maxBytes from the frame at from and ends below limit.

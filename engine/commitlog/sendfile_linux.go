@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,31 +19,49 @@ func sendFile(conn *net.TCPConn, file *os.File, position, size int64) (sent int6
 	if err != nil {
 		return 0, false, nil
 	}
-	fileFD := int(file.Fd())
-	var sendErr error
-	err = socket.Write(func(fd uintptr) bool {
-		for sent < size {
-			at := position + sent
-			n, e := unix.Sendfile(int(fd), fileFD, &at, int(min(size-sent, maxSendFile)))
-			if n > 0 {
-				sent += int64(n)
-			}
-			switch {
-			case e == unix.EAGAIN:
-				return false // wait until the socket takes more
-			case e == unix.EINTR:
-			case e != nil:
-				sendErr = os.NewSyscallError("sendfile", e)
-				return true
-			case n == 0:
-				sendErr = io.ErrUnexpectedEOF // truncated under the reader
-				return true
-			}
-		}
-		return true
-	})
-	if err == nil {
-		err = sendErr
+	t := transfers.Get().(*transfer)
+	defer transfers.Put(t)
+	t.file, t.position, t.size, t.sent, t.err = int(file.Fd()), position, size, 0, nil
+	if err = socket.Write(t.step); err == nil {
+		err = t.err
 	}
-	return sent, sent > 0 || err == nil, err
+	return t.sent, t.sent > 0 || err == nil, err
+}
+
+// transfer is one sendFile under way. They are kept, with their step bound, so that sending a section does not allocate them.
+type transfer struct {
+	file           int
+	position, size int64
+	sent           int64
+	err            error
+	step           func(socket uintptr) bool
+}
+
+var transfers = sync.Pool{New: func() any {
+	t := &transfer{}
+	t.step = t.send
+	return t
+}}
+
+// send sends while the socket takes more; false: wait until it does.
+func (t *transfer) send(socket uintptr) bool {
+	for t.sent < t.size {
+		at := t.position + t.sent
+		n, err := unix.Sendfile(int(socket), t.file, &at, int(min(t.size-t.sent, maxSendFile)))
+		if n > 0 {
+			t.sent += int64(n)
+		}
+		switch {
+		case err == unix.EAGAIN:
+			return false
+		case err == unix.EINTR:
+		case err != nil:
+			t.err = os.NewSyscallError("sendfile", err)
+			return true
+		case n == 0:
+			t.err = io.ErrUnexpectedEOF // truncated under the reader
+			return true
+		}
+	}
+	return true
 }
