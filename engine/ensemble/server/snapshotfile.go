@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"iter"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,49 +50,66 @@ func snapshotName(index uint64) string {
 }
 
 func (s *snapshotFile) write(d disk.Disk) error {
-	name := snapshotName(s.index())
-	if err := s.writeFile(d, name); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return nil
+	return writeSnapshot(d, s.metadata, slices.Chunk(s.tree, snapshotPiece))
 }
 
-func (s *snapshotFile) writeFile(d disk.Disk, name string) error {
-	metadata, err := proto.Marshal(s.metadata)
-	if err != nil {
-		return err
-	}
-	header := make([]byte, 0, snapshotHeader+len(metadata))
-	header = append(header, snapshotMagic...)
-	header = binary.BigEndian.AppendUint32(header, snapshotVersion)
-	header = binary.BigEndian.AppendUint32(header, 0)
-	header = binary.BigEndian.AppendUint32(header, uint32(len(metadata)))
-	header = append(header, metadata...)
-	checksum := crc32.Update(crc32.Checksum(header[16:], castagnoli), castagnoli, s.tree)
-	binary.BigEndian.PutUint32(header[12:], checksum)
+// snapshotPiece is how much of a snapshot is handed to the disk before it is synced, in bytes. A sync of the log waits for what the
+// disk is writing then; with a large snapshot behind one sync, clients would wait for all of it.
+const snapshotPiece = 256 << 10
 
-	temporary := fmt.Sprintf("%s/%s%d", storageDirectory, unfinishedPrefix, s.index())
-	f, err := d.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt(header, 0)
-	if err == nil {
-		_, err = f.WriteAt(s.tree, int64(len(header)))
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
+// writeSnapshot writes the tree, which comes in pieces, and makes it durable. The file has its name only when that is done.
+func writeSnapshot(d disk.Disk, metadata *raftpb.SnapshotMetadata, pieces iter.Seq[[]byte]) error {
+	name := snapshotName(metadata.GetIndex())
+	temporary := fmt.Sprintf("%s/%s%d", storageDirectory, unfinishedPrefix, metadata.GetIndex())
+	err := writeSnapshotFile(d, temporary, metadata, pieces)
 	if err == nil {
 		err = d.Rename(temporary, name)
 	}
 	if err == nil {
 		err = d.SyncDir(storageDirectory)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+func writeSnapshotFile(d disk.Disk, name string, metadata *raftpb.SnapshotMetadata, pieces iter.Seq[[]byte]) (err error) {
+	encoded, err := proto.Marshal(metadata)
+	if err != nil {
+		return err
+	}
+	f, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	header := make([]byte, 0, snapshotHeader+len(encoded))
+	header = append(header, snapshotMagic...)
+	header = binary.BigEndian.AppendUint32(header, snapshotVersion)
+	header = binary.BigEndian.AppendUint32(header, 0)
+	header = binary.BigEndian.AppendUint32(header, uint32(len(encoded)))
+	header = append(header, encoded...)
+	checksum, position := crc32.Checksum(header[16:], castagnoli), int64(len(header))
+	for piece := range pieces {
+		checksum = crc32.Update(checksum, castagnoli, piece)
+		if _, err := f.WriteAt(piece, position); err != nil {
+			return err
+		}
+		position += int64(len(piece))
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	binary.BigEndian.PutUint32(header[12:], checksum)
+	if _, err := f.WriteAt(header, 0); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 func readSnapshot(d disk.Disk, index uint64) (*snapshotFile, error) {

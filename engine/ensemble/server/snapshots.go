@@ -22,9 +22,9 @@ const snapshotBytes = 32 << 20
 
 func (o *owner) tickSnapshots() {
 	// A large tree is written down less often: writing it costs as much as many entries.
-	entries := max(o.config.SnapshotEntries, uint64(o.tree.Len())/2)
+	entries := max(o.config.SnapshotEntries, uint64(o.tree.Len()))
 	due := o.snapshots.forced || o.applied-o.snapshots.last >= entries ||
-		(o.snapshots.bytes >= snapshotBytes && o.snapshots.bytes >= o.tree.Bytes()/2)
+		(o.snapshots.bytes >= snapshotBytes && o.snapshots.bytes >= o.tree.Bytes())
 	if !due || o.snapshots.running {
 		return
 	}
@@ -35,8 +35,7 @@ func (o *owner) tickSnapshots() {
 	}
 	taken := o.tree.Snapshot()
 	o.server.tasks.Go(func() {
-		snapshot := &snapshotFile{metadata: metadata, tree: taken.Encode()}
-		if err := snapshot.write(o.config.Disk); err != nil {
+		if err := writeSnapshot(o.config.Disk, metadata, taken.Pieces(snapshotPiece)); err != nil {
 			o.server.post(failureEvent{err})
 			return
 		}

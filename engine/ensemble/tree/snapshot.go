@@ -51,7 +51,39 @@ func (t *Tree) Snapshot() *Snapshot {
 //	znodes, parents first: count int, (path ustring, mode int, data buffer, acl, owner long, ttl long, czxid, mzxid, pzxid, ctime,
 //	mtime long, version, aversion, children created int)…
 func (s *Snapshot) Encode() []byte {
-	e := jute.NewEncoder(nil)
+	var all []byte
+	for piece := range s.Pieces(1 << 20) {
+		all = append(all, piece...)
+	}
+	return all
+}
+
+// Pieces yields what Encode returns in pieces of about size bytes, so that a large tree is never in memory a second time. A piece is
+// valid until the next one is asked for.
+func (s *Snapshot) Pieces(size int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		e := jute.NewEncoder(make([]byte, 0, size+size/4))
+		s.encodeHead(e)
+		order := s.parentsFirst()
+		e.Int(int32(len(order)))
+		for _, i := range order {
+			s.encodeNode(e, i)
+			if len(e.Bytes()) < size {
+				continue
+			}
+			if !yield(e.Bytes()) {
+				return
+			}
+			e = jute.NewEncoder(e.Bytes()[:0])
+		}
+		if len(e.Bytes()) > 0 {
+			yield(e.Bytes())
+		}
+	}
+}
+
+// encodeHead writes all but the znodes.
+func (s *Snapshot) encodeHead(e *jute.Encoder) {
 	e.Int(snapshotFormat)
 	e.Long(s.zxid)
 	e.Long(s.attachments)
@@ -72,11 +104,10 @@ func (s *Snapshot) Encode() []byte {
 		e.Long(each.attachment)
 		e.Int(each.server)
 	}
-	s.encodeNodes(e)
-	return e.Bytes()
 }
 
-func (s *Snapshot) encodeNodes(e *jute.Encoder) {
+// parentsFirst is the order in which the znodes are written.
+func (s *Snapshot) parentsFirst() []int {
 	order := make([]int, len(s.paths))
 	for i := range order {
 		order[i] = i
@@ -91,25 +122,26 @@ func (s *Snapshot) encodeNodes(e *jute.Encoder) {
 		}
 		return 0
 	})
-	e.Int(int32(len(order)))
-	for _, i := range order {
-		n := &s.nodes[i]
-		e.String(s.paths[i])
-		e.Int(int32(n.mode))
-		e.Buffer(n.data)
-		e.Int(int32(len(n.acl)))
-		for _, entry := range n.acl {
-			e.Int(entry.Permissions)
-			e.String(entry.ID.Scheme)
-			e.String(entry.ID.ID)
-		}
-		for _, field := range []int64{n.owner, n.ttl, n.czxid, n.mzxid, n.pzxid, n.ctime, n.mtime} {
-			e.Long(field)
-		}
-		e.Int(n.version)
-		e.Int(n.aversion)
-		e.Int(n.childrenCreated)
+	return order
+}
+
+func (s *Snapshot) encodeNode(e *jute.Encoder, i int) {
+	n := &s.nodes[i]
+	e.String(s.paths[i])
+	e.Int(int32(n.mode))
+	e.Buffer(n.data)
+	e.Int(int32(len(n.acl)))
+	for _, entry := range n.acl {
+		e.Int(entry.Permissions)
+		e.String(entry.ID.Scheme)
+		e.String(entry.ID.ID)
 	}
+	for _, field := range [...]int64{n.owner, n.ttl, n.czxid, n.mzxid, n.pzxid, n.ctime, n.mtime} {
+		e.Long(field)
+	}
+	e.Int(n.version)
+	e.Int(n.aversion)
+	e.Int(n.childrenCreated)
 }
 
 // Restore makes a tree of what Encode wrote. The tree shares the bytes' memory.
