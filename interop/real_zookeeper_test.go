@@ -2,7 +2,7 @@ package interop
 
 import (
 	"fmt"
-	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +17,13 @@ const zookeeperJar = "/usr/share/java/zookeeper.jar"
 // realZooKeeper starts Apache's own server, as Debian packages it, and returns its address.
 func realZooKeeper(t *testing.T) string {
 	t.Helper()
+	servers, _ := realZooKeepers(t, 1)
+	return servers[0]
+}
+
+// realZooKeepers starts an ensemble of Apache's own servers and returns their addresses, and what kills one of them.
+func realZooKeepers(t *testing.T, count int) (addresses []string, kill func(at int)) {
+	t.Helper()
 	if _, err := os.Stat(zookeeperJar); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal("Debian's zookeeper package is not installed")
@@ -24,42 +31,63 @@ func realZooKeeper(t *testing.T) string {
 		t.Skip("Debian's zookeeper package is not installed")
 	}
 	java := tool(t, "java")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	ports := freePorts(t, 3*count)
+	var members []string
+	for i := range count {
+		if count > 1 {
+			members = append(members, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, ports[count+i], ports[2*count+i]))
+		}
+		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", ports[i]))
 	}
-	address := listener.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
-	listener.Close()
-	dir := t.TempDir()
-	config := filepath.Join(dir, "zoo.cfg")
-	lines := []string{"tickTime=500", "dataDir=" + filepath.Join(dir, "data"), "clientPortAddress=127.0.0.1", "clientPort=" + port, "admin.enableServer=false", "4lw.commands.whitelist=*"}
-	if err := os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
+	servers := make([]*exec.Cmd, count)
+	for i := range count {
+		dir := t.TempDir()
+		lines := []string{"tickTime=500", "initLimit=20", "syncLimit=10", "dataDir=" + dir, "clientPortAddress=127.0.0.1",
+			fmt.Sprint("clientPort=", ports[i]), "admin.enableServer=false", "4lw.commands.whitelist=*"}
+		config := filepath.Join(dir, "zoo.cfg")
+		for name, text := range map[string]string{config: strings.Join(append(lines, members...), "\n"), filepath.Join(dir, "myid"): fmt.Sprint(i + 1)} {
+			if err := os.WriteFile(name, []byte(text+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		server := exec.Command(java, "-Xmx256m", "-XX:+UseSerialGC", "-cp", zookeeperJar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
+		server.Dir = dir
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		servers[i] = server
+		t.Cleanup(func() {
+			server.Process.Kill()
+			server.Wait()
+		})
 	}
-	server := exec.Command(java, "-Xmx256m", "-XX:+UseSerialGC", "-cp", zookeeperJar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", config)
-	server.Dir = dir
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
+	for _, address := range addresses {
+		eventually(t, 60*time.Second, func() error {
+			if answer, err := fourLetterWord(address, "srvr"); err != nil || !strings.Contains(answer, "Mode:") {
+				return fmt.Errorf("it does not serve yet: %q, %v", answer, err)
+			}
+			return nil
+		})
 	}
-	t.Cleanup(func() {
-		server.Process.Kill()
-		server.Wait()
-	})
-	eventually(t, 60*time.Second, func() error {
-		conn, err := net.Dial("tcp", address)
+	return addresses, func(at int) { servers[at].Process.Kill() }
+}
+
+// freePorts finds ports that nobody listens on, below the range from which the system gives out ports.
+func freePorts(t *testing.T, count int) (ports []int) {
+	t.Helper()
+	for range 100 * count {
+		port := 10000 + rand.IntN(20000)
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return err
+			continue
 		}
-		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(5 * time.Second))
-		fmt.Fprint(conn, "srvr")
-		if answer, err := io.ReadAll(conn); err != nil || !strings.Contains(string(answer), "Mode:") {
-			return fmt.Errorf("it does not serve yet: %q, %v", answer, err)
+		defer listener.Close()
+		if ports = append(ports, port); len(ports) == count {
+			return ports
 		}
-		return nil
-	})
-	return address
+	}
+	t.Fatalf("%d free ports were not found", count)
+	return nil
 }
 
 // TestEnginesOnARealZooKeeper: with Apache's ZooKeeper in the place of our ensemble, both engines do their main jobs unchanged: clients

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the public tests of pulsar-client-go that t1.txt and t2.txt name against `twinlog up` on the default ports.
+# Runs the public tests of pulsar-client-go that t1.txt to t5.txt name against `twinlog up` on the default ports.
 #   run.sh t1       the gate: exit status 0 when all pass
-#   run.sh t1 t2    more groups; the last line counts
+#   run.sh t1 t2 t3 t4 t5    more groups; the last line counts
 # TWINLOG_BIN names the program (default: ../../bin/twinlog).
 set -euo pipefail
 cd "$(dirname "$0")"
