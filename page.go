@@ -33,6 +33,7 @@ type pageConfig struct {
 type page struct {
 	*visualizer.Server
 	workloads *workload.Manager
+	labs      *labs.Service
 	store     *store.Store
 	recording *store.Recording
 }
@@ -58,9 +59,10 @@ func newPage(config pageConfig) (p *page, err error) {
 		Recorder:  p.recording,
 		Runs:      p.store,
 		Labs: func(trace labs.Trace) (visualizer.Labs, error) {
-			return labs.New(labs.Config{
-				Catalogue: catalogue.Files, Addresses: func() action.Addresses { return actionAddresses(config.clusters) }, Trace: trace, Progress: p.store,
+			p.labs, err = labs.New(labs.Config{
+				Catalogue: catalogue.Files, Addresses: actionAddresses(config.clusters), Nodes: config.control, Trace: trace, Progress: p.store,
 			})
+			return p.labs, err
 		},
 		Logger: config.logger,
 	})
@@ -73,6 +75,7 @@ func newPage(config pageConfig) (p *page, err error) {
 // Run serves until the context ends. The workloads end before the page does, and the database last.
 func (p *page) Run(ctx context.Context) error {
 	err := runInOrder(ctx, p.workloads, p.Server)
+	p.labs.Close()
 	return errors.Join(err, p.recording.End(), p.store.Close())
 }
 

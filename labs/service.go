@@ -15,9 +15,6 @@ import (
 
 	"twinlog/labs/action"
 	"twinlog/labs/lab"
-	"twinlog/labs/observe"
-
-	"twinlog/engine/world"
 )
 
 var (
@@ -30,12 +27,7 @@ var (
 )
 
 // Trace gives what a check may know of the trace.
-type Trace interface {
-	// World returns the state now and the number of the last record in it.
-	World() (*world.State, uint64)
-	// EventsAfter returns the records after n that are still at hand.
-	EventsAfter(n uint64) []observe.Event
-}
+type Trace = action.Trace
 
 // Attempt is one go at a lab by one student.
 type Attempt struct {
@@ -63,22 +55,31 @@ type Progress interface {
 // Config is what a Service needs.
 type Config struct {
 	Catalogue fs.FS
-	Addresses func() action.Addresses // at the time of the call
+	Addresses action.Addresses
+	Nodes     action.Nodes
 	Trace     Trace
 	Progress  Progress
 }
 
 // actionTimeout bounds one start, check or solve.
-const actionTimeout = 60 * time.Second
+const actionTimeout = 90 * time.Second
 
 // Service is the labs of one classroom. Its methods may be called from any goroutine; one action runs at a time.
 type Service struct {
 	config Config
 	labs   []*lab.Lab
-	turn   chan struct{} // holds one token; who has it acts
+	turn   chan struct{}  // holds one token; who has it acts
+	runner *action.Runner // of who has the turn
 
 	mu       sync.Mutex
-	attempts map[attemptKey]*Attempt
+	attempts map[attemptKey]*running
+}
+
+// running is an attempt with the moment at which it began; the zero moment, for one that an earlier run of the program began, is before
+// everything.
+type running struct {
+	Attempt
+	start action.Start
 }
 
 type attemptKey struct{ student, lab string }
@@ -89,9 +90,18 @@ func New(config Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the labs: %w", err)
 	}
-	s := &Service{config: config, labs: loaded, turn: make(chan struct{}, 1), attempts: map[attemptKey]*Attempt{}}
+	s := &Service{
+		config: config, labs: loaded, turn: make(chan struct{}, 1), attempts: map[attemptKey]*running{},
+		runner: action.NewRunner(config.Addresses, config.Nodes, config.Trace),
+	}
 	s.turn <- struct{}{}
 	return s, nil
+}
+
+// Close waits for the action under way and ends what labs have left running. Nothing can be asked of the service afterwards.
+func (s *Service) Close() {
+	<-s.turn
+	s.runner.Close()
 }
 
 // Summary is one lab in a list.
@@ -175,6 +185,8 @@ func (s *Service) withAddresses(text string) string {
 	return strings.NewReplacer(
 		lab.KafkaPlaceholder, address("kafka", "kafka", "localhost:9092"),
 		lab.PulsarPlaceholder, "pulsar://"+address("pulsar", "pulsar", "localhost:6650"),
+		lab.AdminPlaceholder, "http://"+address("pulsar", "http", "localhost:8080"),
+		lab.EnsemblePlaceholder, address("ensemble", "zookeeper", "localhost:2181"),
 	).Replace(text)
 }
 
@@ -197,7 +209,7 @@ func (s *Service) latest(ctx context.Context, student string) (map[string]Attemp
 	defer s.mu.Unlock()
 	for key, attempt := range s.attempts {
 		if key.student == student {
-			latest[key.lab] = *attempt
+			latest[key.lab] = attempt.Attempt
 		}
 	}
 	return latest, nil
@@ -216,63 +228,40 @@ func (s *Service) act(ctx context.Context, do func(ctx context.Context) error) e
 	return do(ctx)
 }
 
-// Start runs the lab's set-up and begins an attempt; an older one is given up.
+// Start makes the classroom whole, runs the lab's set-up and begins an attempt; an older one is given up.
 func (s *Service) Start(ctx context.Context, id, student string) (attempt Attempt, err error) {
 	l, err := s.lab(id)
 	if err != nil {
 		return Attempt{}, err
 	}
 	err = s.act(ctx, func(ctx context.Context) error {
-		if err := s.runner().Run(ctx, l.Setup); err != nil {
+		err := s.runner.Restore(ctx)
+		if err == nil {
+			err = s.runner.Run(ctx, s.runner.Now(), l.Setup)
+		}
+		if err != nil {
 			return fmt.Errorf("set up lab %s: %w", id, err)
 		}
-		_, n := s.config.Trace.World()
-		attempt = Attempt{Lab: id, Student: student, StartedAt: time.Now().UTC(), FirstN: n, Failures: map[string]int{}, Verdicts: []lab.Verdict{}}
+		start := s.runner.Now()
+		attempt = Attempt{Lab: id, Student: student, StartedAt: time.Now().UTC(), FirstN: start.N, Failures: map[string]int{}, Verdicts: []lab.Verdict{}}
 		if attempt.ID, err = s.config.Progress.Begin(ctx, attempt); err != nil {
 			return fmt.Errorf("store the attempt at lab %s: %w", id, err)
 		}
-		stored := attempt
-		s.mu.Lock()
-		s.attempts[attemptKey{student, id}] = &stored
-		s.mu.Unlock()
+		s.remember(attempt, start)
 		return nil
 	})
 	return attempt, err
 }
 
-func (s *Service) runner() *action.Runner { return action.NewRunner(s.config.Addresses()) }
-
-// Check looks at the world and gives a verdict for every task.
-func (s *Service) Check(ctx context.Context, id, student, language string) (attempt Attempt, err error) {
-	l, err := s.lab(id)
-	if err != nil {
-		return Attempt{}, err
-	}
-	attempt, err = s.current(ctx, id, student)
-	if err != nil {
-		return Attempt{}, err
-	}
-	err = s.act(ctx, func(ctx context.Context) error {
-		observed, err := s.observe(ctx, attempt.FirstN)
-		if err != nil {
-			return err
-		}
-		attempt.note(l.Check(observed, attempt.Failures, language))
-		if err := s.config.Progress.Update(ctx, attempt); err != nil {
-			return fmt.Errorf("store the check of lab %s: %w", id, err)
-		}
-		stored := attempt
-		s.mu.Lock()
-		s.attempts[attemptKey{student, id}] = &stored
-		s.mu.Unlock()
-		return nil
-	})
-	return attempt, err
+func (s *Service) remember(attempt Attempt, start action.Start) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts[attemptKey{attempt.Student, attempt.Lab}] = &running{attempt, start}
 }
 
 // current is the attempt that is under way. One of an earlier run of the classroom goes on: its records are numbered anew, and all of
 // them count.
-func (s *Service) current(ctx context.Context, id, student string) (Attempt, error) {
+func (s *Service) current(ctx context.Context, id, student string) (running, error) {
 	s.mu.Lock()
 	attempt := s.attempts[attemptKey{student, id}]
 	s.mu.Unlock()
@@ -281,14 +270,36 @@ func (s *Service) current(ctx context.Context, id, student string) (Attempt, err
 	}
 	latest, err := s.latest(ctx, student)
 	if err != nil {
-		return Attempt{}, err
+		return running{}, err
 	}
 	earlier, started := latest[id]
 	if !started {
-		return Attempt{}, fmt.Errorf("lab %s: %w", id, ErrNotStarted)
+		return running{}, fmt.Errorf("lab %s: %w", id, ErrNotStarted)
 	}
 	earlier.FirstN = 0
-	return earlier, nil
+	return running{Attempt: earlier}, nil
+}
+
+// Check looks at the world and gives a verdict for every task.
+func (s *Service) Check(ctx context.Context, id, student, language string) (attempt Attempt, err error) {
+	l, err := s.lab(id)
+	if err != nil {
+		return Attempt{}, err
+	}
+	current, err := s.current(ctx, id, student)
+	if err != nil {
+		return Attempt{}, err
+	}
+	attempt = current.Attempt
+	err = s.act(ctx, func(ctx context.Context) error {
+		attempt.note(l.Check(s.runner.Look(ctx, current.start), attempt.Failures, language))
+		if err := s.config.Progress.Update(ctx, attempt); err != nil {
+			return fmt.Errorf("store the check of lab %s: %w", id, err)
+		}
+		s.remember(attempt, current.start)
+		return nil
+	})
+	return attempt, err
 }
 
 // note takes the verdicts of a check. A failure is counted on a copy: the old map may be on its way to a reader.
@@ -313,19 +324,6 @@ func (a *Attempt) note(verdicts []lab.Verdict) {
 	}
 }
 
-func (s *Service) observe(ctx context.Context, after uint64) (observed observe.World, err error) {
-	runner := s.runner()
-	if observed.Kafka, err = runner.LookAtKafka(ctx); err != nil {
-		return observed, fmt.Errorf("look at the Kafka-mode cluster: %w", err)
-	}
-	if observed.Pulsar, err = runner.LookAtPulsar(ctx); err != nil {
-		return observed, fmt.Errorf("look at the Pulsar-mode cluster: %w", err)
-	}
-	observed.Trace, _ = s.config.Trace.World()
-	observed.Events = s.config.Trace.EventsAfter(after)
-	return observed, nil
-}
-
 // Solve plays the lab's solution on the running clusters.
 func (s *Service) Solve(ctx context.Context, id string) error {
 	l, err := s.lab(id)
@@ -333,7 +331,7 @@ func (s *Service) Solve(ctx context.Context, id string) error {
 		return err
 	}
 	return s.act(ctx, func(ctx context.Context) error {
-		if err := s.runner().Run(ctx, l.Solution); err != nil {
+		if err := s.runner.Run(ctx, s.runner.Now(), l.Solution); err != nil {
 			return fmt.Errorf("play the solution of lab %s: %w", id, err)
 		}
 		return nil

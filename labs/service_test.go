@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"twinlog/engine/world"
-	"twinlog/labs/action"
 	"twinlog/labs/catalogue"
 	"twinlog/labs/lab"
 	"twinlog/labs/observe"
@@ -37,7 +36,6 @@ func service(t *testing.T, state *world.State, progress noted) *Service {
 	t.Helper()
 	s, err := New(Config{
 		Catalogue: catalogue.Files, Trace: stillTrace{state}, Progress: progress,
-		Addresses: func() action.Addresses { return action.Addresses{} },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +71,7 @@ func TestALabNamesTheClassroomsOwnAddresses(t *testing.T) {
 func TestTheLastVerdictsAreShownInTheLanguageThatIsAskedFor(t *testing.T) {
 	s := service(t, world.New(), nil)
 	verdicts := s.labs[0].Check(observe.World{}, nil, "en")
-	s.attempts[attemptKey{"student", first}] = &Attempt{Lab: first, Student: "student", Verdicts: verdicts}
+	s.attempts[attemptKey{"student", first}] = &running{Attempt: Attempt{Lab: first, Student: "student", Verdicts: verdicts}}
 	for language, want := range map[string]string{"en": "no topic orders", "zh": "没有主题 orders"} {
 		detail, err := s.Show(t.Context(), first, "student", language)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -35,7 +36,7 @@ var labActions = []string{"check", "reset", "solve", "start"}
 // labRequest is what every request about labs says in its query.
 type labRequest struct{ id, student, language string }
 
-// labTimeout bounds what a lab may take: a solution plays all its actions.
+// labTimeout bounds what a lab may take: a solution plays all its actions, and waits for what they bring about.
 const labTimeout = 4 * actionTimeout
 
 // askLabs answers with what ask says; labs go on when the browser that asked is closed.
@@ -109,8 +110,12 @@ type labTrace struct {
 	logger *slog.Logger
 }
 
-// World returns the state now and the number of the last record in it; the state before anything happened when the hub has ended.
+// World returns the state now, with everything that was recorded before the call, and the number of the last record in it; the state
+// before anything happened when the hub has ended.
 func (t labTrace) World() (*world.State, uint64) {
+	if err := t.hub.Settle(context.Background()); err != nil {
+		return world.New(), 0
+	}
 	state, n, err := t.hub.Observe(context.Background())
 	if err != nil {
 		return world.New(), 0
@@ -125,11 +130,20 @@ const (
 	eventsChecked = 20_000
 )
 
-// messageKind is how a record of a message on its way begins its kind. Messages are most of a trace and decide nothing: what they led
-// to is recorded by the node that got them. Checks are not shown them.
-var messageKind = []byte(`"kind":"message.`)
+// unchecked is how the records of a kind begin that checks are not shown. They are most of a trace and decide nothing: messages on their
+// way, and the single steps of what other records tell as a whole. Without them, a workload does not push the faults and elections of a
+// long attempt out of sight.
+var unchecked = [][]byte{
+	[]byte(`"kind":"message.`), []byte(`"kind":"kafka.appended"`), []byte(`"kind":"kafka.highWatermarkAdvanced"`), []byte(`"kind":"kafka.followerFetched"`),
+	[]byte(`"kind":"bookkeeper.entryStored"`), []byte(`"kind":"bookkeeper.lastAddConfirmedAdvanced"`), []byte(`"kind":"ensemble.commitAdvanced"`),
+	[]byte(`"kind":"pulsar.dispatched"`),
+}
 
-// EventsAfter returns the records after n that are no messages: the newest of them when they are too many, and as many as are still in the
+func isChecked(record []byte) bool {
+	return !slices.ContainsFunc(unchecked, func(kind []byte) bool { return bytes.Contains(record, kind) })
+}
+
+// EventsAfter returns the records after n that are checked: the newest of them when they are too many, and as many as are still in the
 // window.
 func (t labTrace) EventsAfter(n uint64) []observe.Event {
 	var texts []json.RawMessage
@@ -145,7 +159,7 @@ func (t labTrace) EventsAfter(n uint64) []observe.Event {
 		}
 		n += uint64(len(records))
 		for _, text := range records {
-			if !bytes.Contains(text, messageKind) {
+			if isChecked(text) {
 				texts = append(texts, bytes.Clone(text)) // not the chunk that it came in
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -28,9 +29,13 @@ func (r *Runner) kafkaAdmin(do func(admin *kadm.Client) error) error {
 	return do(kadm.NewClient(client))
 }
 
-func (r *Runner) kafkaCreateTopic(ctx context.Context, action lab.KafkaCreateTopic) error {
+func (r *Runner) kafkaCreateTopic(ctx context.Context, action *lab.KafkaCreateTopic) error {
 	return r.kafkaAdmin(func(admin *kadm.Client) error {
-		if _, err := admin.CreateTopic(ctx, action.Partitions, action.Replication, nil, action.Topic); err != nil {
+		config := make(map[string]*string, len(action.Config))
+		for name, value := range action.Config {
+			config[name] = &value
+		}
+		if _, err := admin.CreateTopic(ctx, action.Partitions, action.Replication, config, action.Topic); err != nil {
 			return fmt.Errorf("create Kafka topic %s: %w", action.Topic, err)
 		}
 		return nil
@@ -39,7 +44,7 @@ func (r *Runner) kafkaCreateTopic(ctx context.Context, action lab.KafkaCreateTop
 
 // kafkaDeleteTopic returns once a topic of that name could be created again: Kafka answers a deletion as soon as it is decided, and the
 // brokers remove their replicas afterwards.
-func (r *Runner) kafkaDeleteTopic(ctx context.Context, action lab.KafkaDeleteTopic) error {
+func (r *Runner) kafkaDeleteTopic(ctx context.Context, action *lab.KafkaDeleteTopic) error {
 	return r.kafkaAdmin(func(admin *kadm.Client) error {
 		answer, err := admin.DeleteTopic(ctx, action.Topic)
 		if err == nil {
@@ -63,18 +68,8 @@ func (r *Runner) kafkaDeleteTopic(ctx context.Context, action lab.KafkaDeleteTop
 	})
 }
 
-// wait lets a little time pass before something is asked again.
-func wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(50 * time.Millisecond):
-		return nil
-	}
-}
-
 // kafkaDeleteGroup asks again while the group's coordinator is being found, which on a new cluster includes creating __consumer_offsets.
-func (r *Runner) kafkaDeleteGroup(ctx context.Context, action lab.KafkaDeleteGroup) error {
+func (r *Runner) kafkaDeleteGroup(ctx context.Context, action *lab.KafkaDeleteGroup) error {
 	return r.kafkaAdmin(func(admin *kadm.Client) error {
 		for {
 			answer, err := admin.DeleteGroup(ctx, action.Group)
@@ -94,8 +89,25 @@ func (r *Runner) kafkaDeleteGroup(ctx context.Context, action lab.KafkaDeleteGro
 	})
 }
 
-func (r *Runner) kafkaProduce(ctx context.Context, action lab.KafkaProduce) error {
-	client, err := r.kafkaClient(kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+// produceOptions: idempotence needs acks=all. Who expects an error wants to see the first one, not what comes after many attempts.
+func produceOptions(action *lab.KafkaProduce) []kgo.Opt {
+	options := []kgo.Opt{kgo.RecordPartitioner(kgo.RoundRobinPartitioner())}
+	switch action.Acks {
+	case "0":
+		options = append(options, kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite())
+	case "1":
+		options = append(options, kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite())
+	default:
+		options = append(options, kgo.RequiredAcks(kgo.AllISRAcks()))
+		if action.ExpectError != "" {
+			options = append(options, kgo.DisableIdempotentWrite(), kgo.RecordRetries(0))
+		}
+	}
+	return options
+}
+
+func (r *Runner) kafkaProduce(ctx context.Context, action *lab.KafkaProduce) error {
+	client, err := r.kafkaClient(produceOptions(action)...)
 	if err != nil {
 		return err
 	}
@@ -104,13 +116,54 @@ func (r *Runner) kafkaProduce(ctx context.Context, action lab.KafkaProduce) erro
 	for i := range records {
 		records[i] = &kgo.Record{Topic: action.Topic, Value: fmt.Appendf(nil, "order %d", i+1)}
 	}
-	if err := client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+	err = client.ProduceSync(ctx, records...).FirstErr()
+	if action.ExpectError != "" {
+		var refused *kerr.Error
+		if !errors.As(err, &refused) || refused.Message != action.ExpectError {
+			return fmt.Errorf("produce %d records to %s: the answer is %v, expected is %s", action.Count, action.Topic, err, action.ExpectError)
+		}
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("produce %d records to %s: %w", action.Count, action.Topic, err)
 	}
 	return nil
 }
 
-func (r *Runner) kafkaConsume(ctx context.Context, action lab.KafkaConsume) error {
+var balancers = map[string]kgo.GroupBalancer{
+	"range": kgo.RangeBalancer(), "roundrobin": kgo.RoundRobinBalancer(), "sticky": kgo.StickyBalancer(), "": kgo.CooperativeStickyBalancer(),
+	"cooperative-sticky": kgo.CooperativeStickyBalancer(),
+}
+
+// kafkaJoin starts a consumer that reads and commits until it is closed.
+func (r *Runner) kafkaJoin(action *lab.KafkaJoin) error {
+	options := []kgo.Opt{
+		kgo.ClientID(action.As), kgo.ConsumeTopics(action.Topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumerGroup(action.Group), kgo.Balancers(balancers[action.Strategy]),
+		kgo.SessionTimeout(20 * time.Second), kgo.HeartbeatInterval(500 * time.Millisecond),
+	}
+	if action.Instance != "" {
+		options = append(options, kgo.InstanceID(action.Instance))
+	}
+	client, err := r.kafkaClient(options...)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for ctx.Err() == nil {
+			client.PollFetches(ctx)
+		}
+	})
+	return r.keep(action.As, func() {
+		cancel()
+		reading.Wait()
+		client.Close()
+	})
+}
+
+func (r *Runner) kafkaConsume(ctx context.Context, action *lab.KafkaConsume) error {
 	options := []kgo.Opt{kgo.ConsumeTopics(action.Topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}
 	if action.Group != "" {
 		options = append(options, kgo.ConsumerGroup(action.Group), kgo.DisableAutoCommit())

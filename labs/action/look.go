@@ -8,14 +8,51 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"twinlog/labs/lab"
 	"twinlog/labs/observe"
 )
 
-// LookAtKafka asks the cluster through the Kafka protocol, as any client could.
-func (r *Runner) LookAtKafka(ctx context.Context) (seen observe.Kafka, err error) {
+// lookPatience bounds how long one cluster may take to answer a look at it.
+const lookPatience = 8 * time.Second
+
+// Look looks at the world, with events and state since start. The clusters are asked only when one of the expressions needs it; with no
+// expression, both are.
+func (r *Runner) Look(ctx context.Context, start Start, needed ...*lab.Expression) (seen observe.World) {
+	needsKafka, needsPulsar := len(needed) == 0, len(needed) == 0
+	for _, expression := range needed {
+		needsKafka, needsPulsar = needsKafka || expression.NeedsKafka, needsPulsar || expression.NeedsPulsar
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	var looking sync.WaitGroup
+	if needsKafka {
+		looking.Go(func() {
+			if seen.Kafka, seen.KafkaError = r.lookAtKafka(ctx); seen.KafkaError != nil {
+				seen.KafkaError = fmt.Errorf("look at the Kafka-mode cluster: %w", seen.KafkaError)
+			}
+		})
+	}
+	if needsPulsar {
+		looking.Go(func() {
+			if seen.Pulsar, seen.PulsarError = r.lookAtPulsar(ctx); seen.PulsarError != nil {
+				seen.PulsarError = fmt.Errorf("look at the Pulsar-mode cluster: %w", seen.PulsarError)
+			}
+		})
+	}
+	looking.Wait()
+	state, _ := r.trace.World()
+	seen.Trace, seen.Start = observe.FromState(state), observe.FromState(start.State)
+	seen.Events = r.trace.EventsAfter(start.N)
+	return seen
+}
+
+// lookAtKafka asks the cluster through the Kafka protocol, as any client could.
+func (r *Runner) lookAtKafka(ctx context.Context) (seen observe.Kafka, err error) {
 	seen = observe.Kafka{Topics: map[string]observe.KafkaTopic{}, Groups: map[string]observe.KafkaGroup{}}
 	err = r.kafkaAdmin(func(admin *kadm.Client) error {
 		metadata, err := admin.Metadata(ctx)
@@ -35,8 +72,19 @@ func (r *Runner) LookAtKafka(ctx context.Context) (seen observe.Kafka, err error
 		if err != nil {
 			return fmt.Errorf("list end offsets: %w", err)
 		}
+		configs, err := admin.DescribeTopicConfigs(ctx, names...)
+		if err != nil {
+			return fmt.Errorf("describe the topics' configuration: %w", err)
+		}
 		for name, detail := range metadata.Topics {
-			seen.Topics[name] = summarise(detail, starts[name], ends[name])
+			topic := summarise(detail, starts[name], ends[name])
+			topic.Config = map[string]string{}
+			if config, err := configs.On(name, nil); err == nil {
+				for _, entry := range config.Configs {
+					topic.Config[entry.Key] = entry.MaybeValue()
+				}
+			}
+			seen.Topics[name] = topic
 		}
 		return lookAtGroups(ctx, admin, starts, ends, &seen)
 	})
@@ -95,11 +143,11 @@ func unread(group map[int32]kadm.GroupMemberLag, starts, ends map[int32]kadm.Lis
 	return records
 }
 
-// LookAtPulsar asks the admin API of a broker that answers.
-func (r *Runner) LookAtPulsar(ctx context.Context) (observe.Pulsar, error) {
+// lookAtPulsar asks the admin API of a broker that answers.
+func (r *Runner) lookAtPulsar(ctx context.Context) (observe.Pulsar, error) {
 	var failure error
 	for _, base := range r.addresses.PulsarAdmin {
-		seen, err := lookAtPulsar(ctx, base)
+		seen, err := lookAtPulsarBroker(ctx, base)
 		if err == nil {
 			return seen, nil
 		}
@@ -108,7 +156,7 @@ func (r *Runner) LookAtPulsar(ctx context.Context) (observe.Pulsar, error) {
 	return observe.Pulsar{}, failure
 }
 
-func lookAtPulsar(ctx context.Context, base string) (observe.Pulsar, error) {
+func lookAtPulsarBroker(ctx context.Context, base string) (observe.Pulsar, error) {
 	seen := observe.Pulsar{Topics: map[string]observe.PulsarTopic{}}
 	var brokers, topics []string
 	if _, err := get(ctx, base+"/admin/v2/brokers", &brokers); err != nil {

@@ -17,12 +17,12 @@ func (r *Runner) pulsarClient() (pulsar.Client, error) {
 	return pulsar.NewClient(pulsar.ClientOptions{URL: r.addresses.PulsarURL, Logger: log.DefaultNopLogger()})
 }
 
-// pulsarDeleteTopic deletes by force through the admin API of the first broker that answers, which sends us on to the topic's owner.
-func (r *Runner) pulsarDeleteTopic(ctx context.Context, action lab.PulsarTopic) error {
-	path := "/admin/v2/" + strings.Replace(action.Topic, "://", "/", 1) + "?force=true"
+// pulsarAdmin sends a request to the admin API of the first broker that answers, which sends us on to the topic's owner. Not found is
+// an answer when missingIsFine.
+func (r *Runner) pulsarAdmin(ctx context.Context, method, topic, path string, missingIsFine bool) error {
 	var failure error
 	for _, base := range r.addresses.PulsarAdmin {
-		request, err := http.NewRequestWithContext(ctx, http.MethodDelete, base+path, nil)
+		request, err := http.NewRequestWithContext(ctx, method, base+"/admin/v2/"+strings.Replace(topic, "://", "/", 1)+path, nil)
 		if err != nil {
 			return err
 		}
@@ -33,15 +33,45 @@ func (r *Runner) pulsarDeleteTopic(ctx context.Context, action lab.PulsarTopic) 
 		}
 		reason, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 		response.Body.Close()
-		if response.StatusCode < 300 || response.StatusCode == http.StatusNotFound {
+		if response.StatusCode < 300 || missingIsFine && response.StatusCode == http.StatusNotFound {
 			return nil
 		}
 		failure = fmt.Errorf("%s: %s", response.Status, reason)
 	}
-	return fmt.Errorf("delete Pulsar topic %s: %w", action.Topic, failure)
+	return failure
 }
 
-func (r *Runner) pulsarProduce(ctx context.Context, action lab.PulsarProduce) error {
+func (r *Runner) pulsarDeleteTopic(ctx context.Context, action *lab.PulsarTopic) error {
+	if err := r.pulsarAdmin(ctx, http.MethodDelete, action.Topic, "?force=true", true); err != nil {
+		return fmt.Errorf("delete Pulsar topic %s: %w", action.Topic, err)
+	}
+	return nil
+}
+
+func (r *Runner) pulsarUnload(ctx context.Context, action *lab.PulsarUnload) error {
+	if err := r.pulsarAdmin(ctx, http.MethodPut, action.Topic, "/unload", false); err != nil {
+		return fmt.Errorf("unload Pulsar topic %s: %w", action.Topic, err)
+	}
+	return nil
+}
+
+func (r *Runner) pulsarSubscribe(_ context.Context, action *lab.PulsarSubscribe) error {
+	client, err := r.pulsarClient()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	consumer, err := client.Subscribe(pulsar.ConsumerOptions{
+		Topic: action.Topic, SubscriptionName: action.Subscription, SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+	})
+	if err != nil {
+		return fmt.Errorf("subscribe %s to %s: %w", action.Subscription, action.Topic, err)
+	}
+	consumer.Close() // the subscription is durable: it stays
+	return nil
+}
+
+func (r *Runner) pulsarProduce(ctx context.Context, action *lab.PulsarProduce) error {
 	client, err := r.pulsarClient()
 	if err != nil {
 		return err
@@ -60,7 +90,7 @@ func (r *Runner) pulsarProduce(ctx context.Context, action lab.PulsarProduce) er
 	return nil
 }
 
-func (r *Runner) pulsarConsume(ctx context.Context, action lab.PulsarConsume) error {
+func (r *Runner) pulsarConsume(ctx context.Context, action *lab.PulsarConsume) error {
 	client, err := r.pulsarClient()
 	if err != nil {
 		return err

@@ -4,8 +4,13 @@ package action
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"twinlog/engine/cluster"
+	"twinlog/engine/fabric"
+	"twinlog/engine/world"
 	"twinlog/labs/lab"
+	"twinlog/labs/observe"
 )
 
 // Addresses says where the clusters are.
@@ -15,40 +20,159 @@ type Addresses struct {
 	PulsarAdmin []string // http://host:port of the brokers, any of which will do
 }
 
-// Runner does actions, one at a time.
-type Runner struct{ addresses Addresses }
+// Nodes is what an action can do to the nodes; see [cluster.Control].
+type Nodes interface {
+	Nodes() []cluster.NodeStatus
+	Kill(ctx context.Context, node string) error
+	Stop(ctx context.Context, node string) error
+	Start(ctx context.Context, node string) error
+	Pause(ctx context.Context, node string) error
+	Resume(ctx context.Context, node string) error
+	Links() []cluster.LinkRule
+	SetLink(from, to string, link fabric.Link) error
+}
 
-// NewRunner returns a Runner for the clusters at the addresses.
-func NewRunner(addresses Addresses) *Runner { return &Runner{addresses} }
+// Trace gives what may be known of the trace.
+type Trace interface {
+	// World returns the state now and the number of the last record in it.
+	World() (*world.State, uint64)
+	// EventsAfter returns the records after n that are still at hand.
+	EventsAfter(n uint64) []observe.Event
+}
 
-// Run does the actions in order and stops at the first that fails.
-func (r *Runner) Run(ctx context.Context, actions []lab.Action) error {
+// Runner does actions, one at a time. What an action leaves running lasts until Close or Restore.
+type Runner struct {
+	addresses Addresses
+	nodes     Nodes
+	trace     Trace
+	running   map[string]func() // what ends it, by name
+}
+
+// maxRunning bounds what actions leave running.
+const maxRunning = 32
+
+// NewRunner returns a Runner for a classroom.
+func NewRunner(addresses Addresses, nodes Nodes, trace Trace) *Runner {
+	return &Runner{addresses: addresses, nodes: nodes, trace: trace, running: map[string]func(){}}
+}
+
+// keep remembers what ends something that goes on.
+func (r *Runner) keep(name string, end func()) error {
+	if r.running[name] != nil {
+		end()
+		return fmt.Errorf("there is a %s already", name)
+	}
+	if len(r.running) >= maxRunning {
+		end()
+		return fmt.Errorf("%d consumers and sessions are running already; close one first", len(r.running))
+	}
+	r.running[name] = end
+	return nil
+}
+
+func (r *Runner) close(action *lab.Close) error {
+	end := r.running[action.Name]
+	if end == nil {
+		return fmt.Errorf("there is no %s to close", action.Name)
+	}
+	delete(r.running, action.Name)
+	end()
+	return nil
+}
+
+// Close ends all that actions have left running.
+func (r *Runner) Close() {
+	for name, end := range r.running {
+		delete(r.running, name)
+		end()
+	}
+}
+
+// Start is the moment from which on conditions see events, and the state at it.
+type Start struct {
+	N     uint64
+	State *world.State
+}
+
+// Now is the moment at which it is called.
+func (r *Runner) Now() Start {
+	state, n := r.trace.World()
+	return Start{N: n, State: state}
+}
+
+// Run does the actions in order and stops at the first that fails. Their conditions see events and state since start.
+func (r *Runner) Run(ctx context.Context, start Start, actions []lab.Action) error {
 	for i, action := range actions {
-		if err := r.run(ctx, action); err != nil {
+		step, err := action.Step()
+		if err == nil {
+			err = r.run(ctx, start, step)
+		}
+		if err != nil {
 			return fmt.Errorf("action %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-func (r *Runner) run(ctx context.Context, action lab.Action) error {
-	switch {
-	case action.KafkaCreateTopic != nil:
-		return r.kafkaCreateTopic(ctx, *action.KafkaCreateTopic)
-	case action.KafkaDeleteTopic != nil:
-		return r.kafkaDeleteTopic(ctx, *action.KafkaDeleteTopic)
-	case action.KafkaDeleteGroup != nil:
-		return r.kafkaDeleteGroup(ctx, *action.KafkaDeleteGroup)
-	case action.KafkaProduce != nil:
-		return r.kafkaProduce(ctx, *action.KafkaProduce)
-	case action.KafkaConsume != nil:
-		return r.kafkaConsume(ctx, *action.KafkaConsume)
-	case action.PulsarDeleteTopic != nil:
-		return r.pulsarDeleteTopic(ctx, *action.PulsarDeleteTopic)
-	case action.PulsarProduce != nil:
-		return r.pulsarProduce(ctx, *action.PulsarProduce)
-	case action.PulsarConsume != nil:
-		return r.pulsarConsume(ctx, *action.PulsarConsume)
+func (r *Runner) run(ctx context.Context, start Start, step lab.Step) error {
+	switch step := step.(type) {
+	case *lab.KafkaCreateTopic:
+		return r.kafkaCreateTopic(ctx, step)
+	case *lab.KafkaDeleteTopic:
+		return r.kafkaDeleteTopic(ctx, step)
+	case *lab.KafkaDeleteGroup:
+		return r.kafkaDeleteGroup(ctx, step)
+	case *lab.KafkaProduce:
+		return r.kafkaProduce(ctx, step)
+	case *lab.KafkaConsume:
+		return r.kafkaConsume(ctx, step)
+	case *lab.KafkaJoin:
+		return r.kafkaJoin(step)
+	case *lab.PulsarTopic:
+		return r.pulsarDeleteTopic(ctx, step)
+	case *lab.PulsarSubscribe:
+		return r.pulsarSubscribe(ctx, step)
+	case *lab.PulsarProduce:
+		return r.pulsarProduce(ctx, step)
+	case *lab.PulsarConsume:
+		return r.pulsarConsume(ctx, step)
+	case *lab.PulsarUnload:
+		return r.pulsarUnload(ctx, step)
+	case *lab.EnsembleSet:
+		return r.ensembleSet(step)
+	case *lab.EnsembleDelete:
+		return r.ensembleDelete(step)
+	case *lab.EnsembleOpen:
+		return r.ensembleOpen(step)
+	case *lab.Close:
+		return r.close(step)
+	case *lab.Wait:
+		return r.waitFor(ctx, start, step)
 	}
-	return fmt.Errorf("an action that does nothing")
+	return r.runOnNodes(ctx, start, step)
+}
+
+// waitFor looks again and again until the condition holds.
+func (r *Runner) waitFor(ctx context.Context, start Start, action *lab.Wait) error {
+	ctx, cancel := context.WithTimeout(ctx, action.Within)
+	defer cancel()
+	for {
+		holds, err := action.Expression().Holds(r.Look(ctx, start, action.Expression()))
+		if err == nil && holds {
+			return nil
+		}
+		if waited := wait(ctx); waited != nil {
+			return fmt.Errorf("waited %v for %s (last answer: %v, %v)", action.Within, action.Until, holds, err)
+		}
+	}
+}
+
+// wait lets a little time pass before something is asked again.
+func wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(50 * time.Millisecond):
+		return nil
+	}
 }

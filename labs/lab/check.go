@@ -11,33 +11,39 @@ import (
 )
 
 type programs struct {
-	condition, lost, decides *vm.Program
-	observed                 map[string]*vm.Program // by language
+	condition, lost *Expression
+	observed        map[string]*Expression // by language
+	decides         *vm.Program            // over one event
 }
 
 func (t *Task) compile() error {
 	var problems []error
-	compile := func(name, source string, required bool, options ...expr.Option) *vm.Program {
-		if source == "" {
-			if required {
-				problems = append(problems, fmt.Errorf("no %s", name))
-			}
-			return nil
-		}
-		program, err := expr.Compile(source, options...)
+	note := func(name string, err error) {
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 		}
-		return program
 	}
-	t.programs = programs{
-		condition: compile("condition", t.Condition, true, expr.Env(observe.World{}), expr.AsBool()),
-		observed:  map[string]*vm.Program{},
-		lost:      compile("lost", t.Lost, false, expr.Env(observe.World{}), expr.AsBool()),
-		decides:   compile("decides", t.Decides, false, expr.Env(observe.Event{}), expr.AsBool()),
+	require := func(name, source string) {
+		if source == "" {
+			problems = append(problems, fmt.Errorf("no %s", name))
+		}
 	}
+	require("condition", t.Condition)
+	var err error
+	t.programs.condition, err = Compile(t.Condition, expr.AsBool())
+	note("condition", err)
+	if t.Lost != "" {
+		t.programs.lost, err = Compile(t.Lost, expr.AsBool())
+		note("lost", err)
+	}
+	if t.Decides != "" {
+		t.programs.decides, err = expr.Compile(t.Decides, expr.Env(observe.Event{}), expr.AsBool())
+		note("decides", err)
+	}
+	t.programs.observed = map[string]*Expression{}
 	for _, language := range Languages {
-		t.programs.observed[language] = compile("observed in "+language, t.Observed[language], true, expr.Env(observe.World{}))
+		t.programs.observed[language], err = Compile(t.Observed[language])
+		note("observed in "+language, err)
 	}
 	return errors.Join(problems...)
 }
@@ -81,7 +87,7 @@ func (t *Task) inWords(verdict Verdict, world observe.World, failures int, langu
 	if verdict.Verdict == Waiting || verdict.Verdict == Unknown {
 		return verdict
 	}
-	observed, err := expr.Run(t.programs.observed[language], world)
+	observed, err := t.programs.observed[language].Run(world)
 	if err != nil {
 		verdict.Verdict, verdict.Observed = Unknown, fmt.Sprintf("what is there could not be put into words: %v", err)
 		return verdict
@@ -94,21 +100,21 @@ func (t *Task) inWords(verdict Verdict, world observe.World, failures int, langu
 }
 
 func (t *Task) decide(world observe.World) (string, error) {
-	holds, err := expr.Run(t.programs.condition, world)
+	holds, err := t.programs.condition.Holds(world)
 	if err != nil {
 		return "", fmt.Errorf("the condition could not be looked at: %w", err)
 	}
-	if holds.(bool) {
+	if holds {
 		return Passed, nil
 	}
 	if t.programs.lost == nil {
 		return NotYet, nil
 	}
-	lost, err := expr.Run(t.programs.lost, world)
+	lost, err := t.programs.lost.Holds(world)
 	if err != nil {
 		return "", fmt.Errorf("whether it is lost could not be looked at: %w", err)
 	}
-	if lost.(bool) {
+	if lost {
 		return Lost, nil
 	}
 	return NotYet, nil

@@ -2,7 +2,11 @@
 // check looks at comes in as a value.
 package lab
 
-import "twinlog/labs/observe"
+import (
+	"regexp"
+
+	"twinlog/labs/observe"
+)
 
 // Languages that every text of a lab is written in.
 var Languages = []string{"en", "zh"}
@@ -60,68 +64,6 @@ type Hint struct {
 	Text  Text `yaml:"text"`
 }
 
-// Action is one thing that a student, a set-up or a solution does. Exactly one field of what it does is set.
-type Action struct {
-	KafkaCreateTopic  *KafkaCreateTopic `yaml:"kafka.createTopic"`
-	KafkaDeleteTopic  *KafkaDeleteTopic `yaml:"kafka.deleteTopic"`
-	KafkaDeleteGroup  *KafkaDeleteGroup `yaml:"kafka.deleteGroup"`
-	KafkaProduce      *KafkaProduce     `yaml:"kafka.produce"`
-	KafkaConsume      *KafkaConsume     `yaml:"kafka.consume"`
-	PulsarDeleteTopic *PulsarTopic      `yaml:"pulsar.deleteTopic"`
-	PulsarProduce     *PulsarProduce    `yaml:"pulsar.produce"`
-	PulsarConsume     *PulsarConsume    `yaml:"pulsar.consume"`
-}
-
-// KafkaCreateTopic creates a topic.
-type KafkaCreateTopic struct {
-	Topic       string `yaml:"topic"`
-	Partitions  int32  `yaml:"partitions"`
-	Replication int16  `yaml:"replication"`
-}
-
-// KafkaDeleteTopic deletes a topic; that there is none is fine.
-type KafkaDeleteTopic struct {
-	Topic string `yaml:"topic"`
-}
-
-// KafkaDeleteGroup deletes a consumer group; that there is none is fine.
-type KafkaDeleteGroup struct {
-	Group string `yaml:"group"`
-}
-
-// KafkaProduce writes Count records "order 1", "order 2", … with acks=all.
-type KafkaProduce struct {
-	Topic string `yaml:"topic"`
-	Count int    `yaml:"count"`
-}
-
-// KafkaConsume reads until Count records were read, commits and leaves the group. Without a group it reads and commits nothing.
-type KafkaConsume struct {
-	Topic string `yaml:"topic"`
-	Group string `yaml:"group"`
-	Count int    `yaml:"count"`
-}
-
-// PulsarTopic names a topic: "persistent://public/default/orders".
-type PulsarTopic struct {
-	Topic string `yaml:"topic"`
-}
-
-// PulsarProduce publishes Count messages.
-type PulsarProduce struct {
-	Topic string `yaml:"topic"`
-	Count int    `yaml:"count"`
-}
-
-// PulsarConsume receives Count messages on a subscription (from its earliest message when it is new) and acknowledges them, unless
-// NoAck is set.
-type PulsarConsume struct {
-	Topic        string `yaml:"topic"`
-	Subscription string `yaml:"subscription"`
-	Count        int    `yaml:"count"`
-	NoAck        bool   `yaml:"noAck"`
-}
-
 // WrongRun is something that students do wrong.
 type WrongRun struct {
 	Name     string     `yaml:"name"`
@@ -129,11 +71,28 @@ type WrongRun struct {
 	Feedback []Feedback `yaml:"feedback"`
 }
 
-// Feedback is what a wrong run must get for one task.
+// Feedback is what a wrong run must get for one task. Where what is observed differs from run to run (who is elected is nobody's
+// choice), Like is a regular expression for all of it.
 type Feedback struct {
 	Task     string `yaml:"task"`
 	Verdict  string `yaml:"verdict"`
 	Observed string `yaml:"observed"`
+	Like     string `yaml:"like"`
+
+	like *regexp.Regexp
+}
+
+func (f *Feedback) compile() (err error) {
+	f.like, err = regexp.Compile("^(" + f.Like + ")$")
+	return err
+}
+
+// Fits tells whether a verdict is the one that was recorded.
+func (f Feedback) Fits(verdict Verdict) bool {
+	if f.Like != "" {
+		return verdict.Verdict == f.Verdict && f.like.MatchString(verdict.Observed)
+	}
+	return verdict.Verdict == f.Verdict && verdict.Observed == f.Observed
 }
 
 // The verdicts of a check.

@@ -74,10 +74,13 @@ func Load(catalogue fs.FS, id string) (*Lab, error) {
 const (
 	KafkaPlaceholder  = "{{kafka}}"  // host:port of a Kafka-mode broker
 	PulsarPlaceholder = "{{pulsar}}" // pulsar://host:port of a Pulsar-mode broker
+	// AdminPlaceholder is http://host:port of a Pulsar-mode broker's admin API, EnsemblePlaceholder host:port of all servers.
+	AdminPlaceholder    = "{{pulsar-admin}}"
+	EnsemblePlaceholder = "{{ensemble}}"
 )
 
 var (
-	placeholders = []string{KafkaPlaceholder, PulsarPlaceholder}
+	placeholders = []string{KafkaPlaceholder, PulsarPlaceholder, AdminPlaceholder, EnsemblePlaceholder}
 	placeholder  = regexp.MustCompile(`\{\{[^}\n]*\}\}`)
 )
 
@@ -130,13 +133,17 @@ func (l *Lab) check(source []byte) error {
 	}
 	for _, actions := range l.actionLists() {
 		for i, action := range actions.list {
-			if err := action.check(); err != nil {
+			if _, err := action.Step(); err != nil {
 				problem(lineOf(source, actions.where), "action %d of %s: %v", i+1, actions.where, err)
 			}
 		}
 	}
 	for _, run := range l.Wrong {
-		for _, feedback := range run.Feedback {
+		for i := range run.Feedback {
+			feedback := &run.Feedback[i]
+			if err := feedback.compile(); err != nil {
+				problem(lineOf(source, "name: "+run.Name), "wrong run %s: %v", run.Name, err)
+			}
 			if !known[feedback.Task] || !slices.Contains([]string{NotYet, Lost, Waiting}, feedback.Verdict) {
 				problem(lineOf(source, "name: "+run.Name), "wrong run %s expects %q of task %q", run.Name, feedback.Verdict, feedback.Task)
 			}
@@ -176,46 +183,4 @@ func lineOf(source []byte, text string) int {
 		return 1
 	}
 	return 1 + bytes.Count(source[:at], []byte("\n"))
-}
-
-// check tells whether exactly one thing is to be done, and with what it needs.
-func (a Action) check() error {
-	set := 0
-	complain := error(nil)
-	need := func(isSet bool, complete bool, what string) {
-		if isSet {
-			set++
-			if !complete {
-				complain = errors.New(what)
-			}
-		}
-	}
-	if x := a.KafkaCreateTopic; x != nil {
-		need(true, x.Topic != "" && x.Partitions > 0 && x.Replication > 0, "kafka.createTopic needs topic, partitions and replication")
-	}
-	if x := a.KafkaDeleteTopic; x != nil {
-		need(true, x.Topic != "", "kafka.deleteTopic needs a topic")
-	}
-	if x := a.KafkaDeleteGroup; x != nil {
-		need(true, x.Group != "", "kafka.deleteGroup needs a group")
-	}
-	if x := a.KafkaProduce; x != nil {
-		need(true, x.Topic != "" && x.Count > 0, "kafka.produce needs topic and count")
-	}
-	if x := a.KafkaConsume; x != nil {
-		need(true, x.Topic != "" && x.Count > 0, "kafka.consume needs topic and count")
-	}
-	if x := a.PulsarDeleteTopic; x != nil {
-		need(true, x.Topic != "", "pulsar.deleteTopic needs a topic")
-	}
-	if x := a.PulsarProduce; x != nil {
-		need(true, x.Topic != "" && x.Count > 0, "pulsar.produce needs topic and count")
-	}
-	if x := a.PulsarConsume; x != nil {
-		need(true, x.Topic != "" && x.Subscription != "" && x.Count > 0, "pulsar.consume needs topic, subscription and count")
-	}
-	if set != 1 {
-		return fmt.Errorf("it does %d things instead of one", set)
-	}
-	return complain
 }

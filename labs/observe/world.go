@@ -1,16 +1,19 @@
 // Package observe is what a check may look at: what clients see through the protocols, and the trace.
 package observe
 
-import "twinlog/engine/world"
-
 // World is the observed world at the time of a check. Its expr tags are the names that a lab's conditions use.
 type World struct {
 	Kafka  Kafka  `expr:"kafka"`  // through the Kafka protocol; also works on a cluster that is not ours
 	Pulsar Pulsar `expr:"pulsar"` // through Pulsar's admin API
-	// Trace is what the trace tells.
-	Trace *world.State `expr:"trace"`
+	// Trace is what the trace tells; Start is what it told when the attempt began.
+	Trace Trace `expr:"trace"`
+	Start Trace `expr:"start"`
 	// Events since the attempt's start, oldest first.
 	Events []Event `expr:"events"`
+
+	// KafkaError and PulsarError tell why a cluster could not be looked at. What needs it can then not be judged.
+	KafkaError  error `expr:"-"`
+	PulsarError error `expr:"-"`
 }
 
 // Kafka is a Kafka cluster as its clients see it. A missing topic or group is the zero value.
@@ -29,6 +32,8 @@ type KafkaTopic struct {
 	WithoutLeader   int   `expr:"withoutLeader"`   // partitions
 	Records         int64 `expr:"records"`         // between the log start and the high watermark, over all partitions
 	SpreadPartition int   `expr:"spreadPartition"` // partitions that hold a record
+	// Config is the topic's effective configuration as DescribeConfigs tells.
+	Config map[string]string `expr:"config"`
 }
 
 // KafkaGroup is a consumer group as its coordinator tells.

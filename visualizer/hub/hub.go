@@ -173,6 +173,15 @@ func (h *Hub) do(ctx context.Context, ask func()) error {
 	}
 }
 
+// Settle returns when everything that the nodes recorded before the call is in the state: who has just got a client's answer wants to
+// see what led to it.
+func (h *Hub) Settle(ctx context.Context) error {
+	return h.do(ctx, func() {
+		h.gather()
+		h.gather() // what waited for one more drain
+	})
+}
+
 // Snapshot is the state after record n, as JSON.
 func (h *Hub) Snapshot(ctx context.Context) (n uint64, state json.RawMessage, err error) {
 	err = h.do(ctx, func() { n, state = h.window.lastN, h.stateJSON() })

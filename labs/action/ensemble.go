@@ -1,0 +1,136 @@
+package action
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"twinlog/engine/node"
+	"twinlog/labs/lab"
+)
+
+const (
+	sessionTimeout = 4 * time.Second
+	// connectPatience is how long a session may take to come about.
+	connectPatience = 10 * time.Second
+)
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// ensembleSession opens a session at the ensemble, as any ZooKeeper client would.
+func (r *Runner) ensembleSession() (*zk.Conn, error) {
+	var servers []string
+	for _, status := range r.nodes.Nodes() {
+		if status.Role == node.RoleEnsemble {
+			servers = append(servers, status.Addresses[node.PurposeZooKeeper])
+		}
+	}
+	session, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(silent{}))
+	if err != nil {
+		return nil, fmt.Errorf("open a session at %s: %w", strings.Join(servers, ","), err)
+	}
+	patience := time.After(connectPatience)
+	for {
+		select {
+		case event := <-events:
+			if event.State == zk.StateHasSession {
+				return session, nil
+			}
+		case <-patience:
+			session.Close()
+			return nil, fmt.Errorf("open a session at %s: none within %v; does a majority of the servers run?", strings.Join(servers, ","), connectPatience)
+		}
+	}
+}
+
+// withSession calls do with a session that it closes afterwards.
+func (r *Runner) withSession(do func(session *zk.Conn) error) error {
+	session, err := r.ensembleSession()
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return do(session)
+}
+
+// ensure creates a persistent znode and its parents where they are missing.
+func ensure(session *zk.Conn, name string) error {
+	if name == "/" {
+		return nil
+	}
+	if found, _, err := session.Exists(name); err != nil || found {
+		return err
+	}
+	if err := ensure(session, path.Dir(name)); err != nil {
+		return err
+	}
+	_, err := session.Create(name, nil, 0, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+func (r *Runner) ensembleSet(action *lab.EnsembleSet) error {
+	return r.withSession(func(session *zk.Conn) error {
+		err := ensure(session, action.Path)
+		if err == nil {
+			_, err = session.Set(action.Path, []byte(action.Data), -1)
+		}
+		if err != nil {
+			return fmt.Errorf("set znode %s: %w", action.Path, err)
+		}
+		return nil
+	})
+}
+
+func (r *Runner) ensembleDelete(action *lab.EnsembleDelete) error {
+	return r.withSession(func(session *zk.Conn) error {
+		if err := deleteAll(session, action.Path); err != nil {
+			return fmt.Errorf("delete znode %s: %w", action.Path, err)
+		}
+		return nil
+	})
+}
+
+func deleteAll(session *zk.Conn, name string) error {
+	children, _, err := session.Children(name)
+	for _, child := range children {
+		if err := deleteAll(session, path.Join(name, child)); err != nil {
+			return err
+		}
+	}
+	if err == nil {
+		err = session.Delete(name, -1)
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return err
+}
+
+func (r *Runner) ensembleOpen(action *lab.EnsembleOpen) error {
+	session, err := r.ensembleSession()
+	if err != nil {
+		return err
+	}
+	if action.Ephemeral != "" {
+		if err = ensure(session, path.Dir(action.Ephemeral)); err == nil {
+			_, err = session.Create(action.Ephemeral, []byte(action.As), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+		}
+	}
+	if err == nil && action.Watch != "" {
+		_, _, _, err = session.GetW(action.Watch)
+	}
+	if err != nil {
+		session.Close()
+		return fmt.Errorf("the session %s: %w", action.As, err)
+	}
+	return r.keep(action.As, session.Close)
+}
