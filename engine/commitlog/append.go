@@ -133,6 +133,7 @@ func (l *Log) roll(base int64) (*segment, error) {
 		return nil, errors.Join(err, sealed.removeIndexes(l.disk, l.dir))
 	}
 	l.mu.Lock()
+	sealed.maxTime = sealed.index.maxTime
 	l.segments = append(l.segments, created)
 	evicted := l.noteOpen(sealed)
 	l.mu.Unlock()

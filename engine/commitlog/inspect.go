@@ -58,3 +58,12 @@ func InspectIndex(bytes []byte) (IndexContent, error) {
 	}
 	return content, nil
 }
+
+// DurableContent is what a durable file says: the first Bytes of the segment at Segment were synced, and hold the offsets before Next.
+type DurableContent struct{ Segment, Bytes, Next int64 }
+
+// InspectDurable reads a durable file, see FORMAT.md; false: no slot of it is valid.
+func InspectDurable(bytes []byte) (DurableContent, bool) {
+	m := newestDurableMark(bytes)
+	return DurableContent{Segment: m.base, Bytes: m.size, Next: m.next}, m.sequence > 0
+}

@@ -78,6 +78,14 @@ type Log struct {
 	closed   bool
 	openLRU  []*segment // sealed segments with an open file, least recently used first
 
+	cuts int // times that the log was cut, so that a sync that ran beside a cut vouches for nothing
+
+	marking   sync.Mutex // orders the writes of the durable file, see durable.go; guards the fields below
+	mark      durableMark
+	markFile  disk.File
+	markLag   int64 // bytes that became durable since the durable file was synced
+	markBytes [durableSlotSize]byte
+
 	samples []indexSample // of the batch that is being appended; the owner's, kept so that an append allocates nothing
 }
 
@@ -135,6 +143,7 @@ func (l *Log) Recovery() Recovery { return l.recovery }
 func (l *Log) Sync() error {
 	l.mu.RLock()
 	active, next, err := l.segments[len(l.segments)-1], l.next, l.usable()
+	size, end, cuts := active.size, active.next, l.cuts
 	clean := l.synced == next
 	var held *handle
 	if err == nil && !clean {
@@ -155,6 +164,7 @@ func (l *Log) Sync() error {
 	l.mu.Lock()
 	l.synced = max(l.synced, min(next, l.next))
 	l.mu.Unlock()
+	l.raiseDurable(active.base, size, end, cuts)
 	return nil
 }
 
@@ -209,4 +219,5 @@ func (l *Log) Abandon() {
 	for _, h := range handles {
 		h.release()
 	}
+	l.closeDurable()
 }

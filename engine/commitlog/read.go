@@ -18,6 +18,15 @@ type view struct {
 	size    int64
 	handle  *handle // retained
 	index   segmentIndex
+
+	next       int64
+	provenance provenance
+	cuts       int
+}
+
+// viewOf is called with mu held; held is retained already.
+func (l *Log) viewOf(s *segment, held *handle, index *segmentIndex) view {
+	return view{segment: s, base: s.base, size: s.size, handle: held, index: *index, next: s.next, provenance: s.provenance, cuts: l.cuts}
 }
 
 func (v view) release() { v.handle.release() }
@@ -31,7 +40,7 @@ func (l *Log) view(s *segment) (view, error) {
 	}
 	if s.handle != nil {
 		evicted := l.noteOpen(s)
-		v := view{segment: s, base: s.base, size: s.size, handle: s.handle.retain(), index: *s.index}
+		v := l.viewOf(s, s.handle.retain(), s.index)
 		l.mu.Unlock()
 		evicted.release()
 		return v, nil
@@ -83,7 +92,7 @@ func (l *Log) openSealed(s *segment) (view, error) {
 		s.handle, s.index = opened.retain(), index
 		evicted = l.noteOpen(s)
 	}
-	v := view{segment: s, base: s.base, size: s.size, handle: opened, index: *index}
+	v := l.viewOf(s, opened, index)
 	l.mu.Unlock()
 	evicted.release()
 	return v, nil
@@ -156,18 +165,50 @@ func (l *Log) readSegment(section *Section, s *segment, offset, limit int64, max
 	if err != nil {
 		return false, err
 	}
-	from, frame, err := v.find(l.framing, floor(v.index.offsets, offset), func(frame Frame, _ int64) bool { return frame.LastOffset >= offset })
-	if err != nil || from < 0 || frame.LastOffset >= limit {
+	from, end, base, err := l.locate(v, offset, limit, maxBytes)
+	if err != nil || end == 0 {
+		err = l.underTruncation(v, err)
 		v.release()
 		return false, err
 	}
-	end, err := v.sectionEnd(l.framing, from, frame, limit, maxBytes)
-	if err != nil {
-		v.release()
-		return false, err
-	}
-	*section = Section{Base: frame.BaseOffset, handle: v.handle, position: from, size: end - from}
+	*section = Section{Base: base, handle: v.handle, position: from, size: end - from}
 	return true, nil
+}
+
+// locate finds the bytes of a section and makes sure that they are undamaged; end is 0 when there are none.
+func (l *Log) locate(v view, offset, limit int64, maxBytes int) (from, end, base int64, err error) {
+	entry := floor(v.index.offsets, offset)
+	from, frame, err := v.find(l.framing, entry, func(frame Frame, _ int64) bool { return frame.LastOffset >= offset })
+	switch {
+	case err != nil:
+		return 0, 0, 0, l.explain(v, entry, err)
+	case from < 0:
+		return 0, 0, 0, l.check(v, entry, v.size)
+	case frame.LastOffset >= limit:
+		return 0, 0, 0, l.check(v, entry, from+int64(frame.Size))
+	}
+	if end, err = v.sectionEnd(l.framing, from, frame, limit, maxBytes); err != nil {
+		return 0, 0, 0, l.explain(v, from, err)
+	}
+	if err := l.check(v, from, end); err != nil {
+		return 0, 0, 0, err
+	}
+	return from, end, frame.BaseOffset, nil
+}
+
+// underTruncation turns what looks like damage into ErrOutOfRange where the log was cut while the reader looked: it may have seen new
+// bytes in old places.
+func (l *Log) underTruncation(v view, err error) error {
+	var corrupt *CorruptError
+	if !errors.As(err, &corrupt) {
+		return err
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.cuts != v.cuts {
+		return fmt.Errorf("segment %d was truncated under its reader: %w", v.base, ErrOutOfRange)
+	}
+	return err
 }
 
 // sectionEnd finds the end of the last whole frame that fits in maxBytes from the frame at from and ends below limit.
@@ -259,7 +300,7 @@ func (v view) offsetForTime(framing Framing, t time.Time, start int64) (int64, b
 	return frame.BaseOffset, true, nil
 }
 
-// ReadAt returns the bytes at a place that Append told.
+// ReadAt returns the frames at a place that Append told, or at a part of it that is whole frames.
 func (l *Log) ReadAt(location Location) (*Section, error) {
 	l.mu.RLock()
 	at := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base >= location.Segment })
@@ -279,5 +320,14 @@ func (l *Log) ReadAt(location Location) (*Section, error) {
 		v.release()
 		return nil, fmt.Errorf("read %s: %w: bytes %d+%d of segment %d, which has %d", l.dir, ErrOutOfRange, location.Position, location.Size, v.base, v.size)
 	}
+	if !v.provenance.covers(location.Position, location.Position+location.Size) {
+		if err := scan(v.handle.file, l.framing, location.Position, location.Position+location.Size, anyFrame); err != nil {
+			err = l.underTruncation(v, v.frameDamage(err))
+			v.release()
+			return nil, fmt.Errorf("read %s: %w", l.dir, err)
+		}
+	}
 	return &Section{Base: location.Segment, handle: v.handle, position: location.Position, size: location.Size}, nil
 }
+
+func anyFrame(Frame, int64, []byte) error { return nil }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"time"
 
 	"twinlog/engine/disk"
 )
@@ -31,6 +32,7 @@ type Recovery struct {
 func Open(d disk.Disk, dir string, framing Framing, config Config) (*Log, error) {
 	l := &Log{disk: d, dir: dir, framing: framing, config: config.withDefaults()}
 	if err := l.open(); err != nil {
+		l.closeDurable()
 		for _, s := range l.segments {
 			s.handle.release()
 		}
@@ -47,11 +49,18 @@ func (l *Log) open() error {
 	if err != nil {
 		return err
 	}
+	if l.mark, err = loadDurableMark(l.disk, l.dir); err != nil {
+		return err
+	}
 	bases, err := l.listSegments()
 	if err != nil {
 		return err
 	}
 	if len(bases) == 0 {
+		// What an earlier log in this directory left behind vouches for nothing.
+		if err := l.lowerDurable(start); err != nil {
+			return err
+		}
 		if err := l.syncAncestors(); err != nil {
 			return err
 		}
@@ -72,6 +81,9 @@ func (l *Log) open() error {
 	l.start = max(start, l.segments[0].base)
 	l.next = max(l.segments[len(l.segments)-1].next, l.start)
 	l.synced = l.next
+	if last := l.segments[len(l.segments)-1]; last.size > 0 && (l.mark.base != last.base || l.mark.size < last.size) {
+		l.raiseDurable(last.base, last.size, last.next, l.cuts)
+	}
 	return nil
 }
 
@@ -102,13 +114,16 @@ func (l *Log) listSegments() ([]int64, error) {
 
 // openSegment learns a segment's size and next offset: from its index files where they cover all of it, by reading it otherwise.
 func (l *Log) openSegment(base int64, last bool) (*segment, error) {
-	s := &segment{base: base, next: base}
+	s := &segment{base: base, next: base, began: time.Now()}
 	file, err := l.disk.OpenFile(s.file(l.dir, logSuffix), os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
 	s.handle = newHandle(file)
 	size, err := file.Size()
+	if err == nil && last {
+		err = l.checkDurable(s, size)
+	}
 	if err == nil {
 		err = l.loadOrScan(s, size, last)
 	}
@@ -118,6 +133,7 @@ func (l *Log) openSegment(base int64, last bool) (*segment, error) {
 	}
 	if !last {
 		s.handle.release()
+		s.maxTime = s.index.maxTime
 		s.handle, s.index = nil, nil
 		return s, nil
 	}
@@ -133,6 +149,7 @@ func (l *Log) loadOrScan(s *segment, size int64, last bool) error {
 	index, covered, next, err := loadIndexes(l.disk, l.dir, s)
 	if err == nil && covered == size {
 		s.index, s.size, s.next = index, size, next
+		s.provenance.trusted = size // nothing of it has been read yet
 		return nil
 	}
 	if size > 0 {
@@ -142,6 +159,9 @@ func (l *Log) loadOrScan(s *segment, size int64, last bool) error {
 	scanErr := scan(s.handle.file, l.framing, 0, size, func(frame Frame, position int64, _ []byte) error {
 		if frame.BaseOffset < s.next {
 			return fmt.Errorf("frame %d-%d follows offset %d", frame.BaseOffset, frame.LastOffset, s.next)
+		}
+		if m := l.mark; last && m.base == s.base && position+int64(frame.Size) == m.size && frame.LastOffset+1 != m.next {
+			return fmt.Errorf("the frame ends at offset %d, but was synced as the one before %d", frame.LastOffset, m.next)
 		}
 		s.index.add(frame, position, l.config.IndexInterval)
 		s.size, s.next = position+int64(frame.Size), frame.LastOffset+1
@@ -159,7 +179,7 @@ func (l *Log) loadOrScan(s *segment, size int64, last bool) error {
 	if !errors.As(scanErr, &bad) {
 		return scanErr
 	}
-	if !last {
+	if !last || l.mark.base == s.base && bad.position < l.mark.size {
 		return &CorruptError{File: s.file(l.dir, logSuffix), Position: bad.position, Err: bad.err}
 	}
 	return l.cutTail(s, size, bad)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"twinlog/engine/disk"
 )
@@ -24,6 +25,10 @@ type segment struct {
 	size   int64 // bytes that readers may see
 	handle *handle
 	index  *segmentIndex // nil while a sealed segment is not open
+
+	maxTime    int64     // largest time of a frame, ns since 1970, of a sealed segment; 0: none
+	began      time.Time // when this process made or opened it
+	provenance provenance
 }
 
 func (s *segment) file(dir, suffix string) string {
@@ -41,7 +46,7 @@ func baseOf(name string) (int64, bool) {
 }
 
 func createSegment(d disk.Disk, dir string, base int64) (*segment, error) {
-	s := &segment{base: base, next: base, index: &segmentIndex{}}
+	s := &segment{base: base, next: base, index: &segmentIndex{}, began: time.Now()}
 	file, err := d.OpenFile(s.file(dir, logSuffix), os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, fmt.Errorf("create segment %d: %w", base, err)

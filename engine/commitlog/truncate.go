@@ -27,8 +27,19 @@ func (l *Log) TruncateTo(next int64) error {
 	return nil
 }
 
-// truncate goes from the newest segment to the oldest, so that a crash between two steps leaves a log without a hole.
+// truncate goes from the newest segment to the oldest, so that a crash between two steps leaves a log without a hole. The durable mark
+// goes down first: what is to be cut may be gone from now on.
 func (l *Log) truncate(next int64) error {
+	l.mu.RLock()
+	at := len(l.segments) - 1
+	for at > 0 && l.segments[at].base >= next {
+		at--
+	}
+	base := l.segments[at].base
+	l.mu.RUnlock()
+	if err := l.lowerDurable(base); err != nil {
+		return err
+	}
 	for {
 		l.mu.RLock()
 		count := len(l.segments)
@@ -119,13 +130,18 @@ func (l *Log) truncateLast(next int64) error {
 	index := rebuiltIndex(v.index, end)
 	l.mu.Lock()
 	active.size, active.next, active.index = end, last, &index
+	active.provenance.cut(end)
 	l.next = max(last, l.start)
 	l.synced = min(l.synced, l.next)
 	l.mu.Unlock()
 	if err := active.handle.file.Truncate(end); err != nil {
 		return err
 	}
-	return active.handle.file.Sync()
+	if err := active.handle.file.Sync(); err != nil {
+		return err
+	}
+	l.raiseDurable(active.base, end, last, l.cuts)
+	return nil
 }
 
 // rebuiltIndex keeps the entries of frames that begin before size. Slices are copied: readers may still hold the old ones.
@@ -173,6 +189,9 @@ func (l *Log) reset(next int64) error {
 	start := l.start
 	l.mu.RUnlock()
 	if err := l.truncate(start); err != nil { // newest first: at no point is there a hole
+		return err
+	}
+	if err := l.lowerDurable(next); err != nil {
 		return err
 	}
 	if err := saveStart(l.disk, l.dir, next); err != nil {

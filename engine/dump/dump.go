@@ -66,10 +66,12 @@ func File(out io.Writer, name string) error {
 		return printIndex(out, name)
 	case filepath.Base(name) == "start":
 		return printStart(out, name)
+	case filepath.Base(name) == "durable":
+		return printDurable(out, name)
 	case strings.HasSuffix(name, ".log"):
 		return printSegment(out, name, file, info.Size())
 	}
-	return fmt.Errorf("%s is no segment (.log), index (.index, .timeindex) or start file", name)
+	return fmt.Errorf("%s is no segment (.log), index (.index, .timeindex), start or durable file", name)
 }
 
 func printSegment(out io.Writer, name string, file io.ReaderAt, size int64) error {
@@ -137,6 +139,19 @@ func printStart(out io.Writer, name string) error {
 		return fmt.Errorf("%s: %d bytes instead of 12", name, len(bytes))
 	}
 	fmt.Fprintf(out, "%s: the log begins at offset %d\n", name, int64(binary.BigEndian.Uint64(bytes)))
+	return nil
+}
+
+func printDurable(out io.Writer, name string) error {
+	bytes, err := readSmall(name)
+	if err != nil {
+		return err
+	}
+	content, valid := commitlog.InspectDurable(bytes)
+	if !valid {
+		return fmt.Errorf("%s has no valid slot; the log goes on without it", name)
+	}
+	fmt.Fprintf(out, "%s: the first %d bytes of segment %d were synced, up to offset %d; damage in them is reported, not cut\n", name, content.Bytes, content.Segment, content.Next-1)
 	return nil
 }
 

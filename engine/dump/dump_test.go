@@ -44,7 +44,7 @@ func TestDumpOfAPartition(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Kafka-mode partition", "offset 0-1,", "2 records, leader epoch 7, 2023-11-14 22:13:20", `offset 0: key "k", value "order"`, "key null, value 1 bytes",
-		"sparse offset index", "offset 0 is at byte 0", "sparse time index", "the log begins at offset 1",
+		"sparse offset index", "offset 0 is at byte 0", "sparse time index", "the log begins at offset 1", "bytes of segment 8 were synced, up to offset 9",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
