@@ -35,6 +35,7 @@ type timeouts struct {
 	groupInitialDelay   time.Duration // group.initial.rebalance.delay.ms
 	shutdownBackoff     time.Duration // controlled.shutdown.retry.backoff.ms
 	lostBookieRecovery  time.Duration // lostBookieRecoveryDelay
+	leaderRebalance     time.Duration // leader.imbalance.check.interval.seconds
 	offsetsPartitions   int           // offsets.topic.num.partitions
 	pulsarInactiveTopic time.Duration // brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
 }
@@ -53,6 +54,7 @@ func (p Pace) timeouts() timeouts {
 			groupInitialDelay:   3 * time.Second,
 			shutdownBackoff:     5 * time.Second,
 			lostBookieRecovery:  0,
+			leaderRebalance:     5 * time.Minute,
 			offsetsPartitions:   50,
 			pulsarInactiveTopic: time.Minute,
 		}
@@ -68,6 +70,7 @@ func (p Pace) timeouts() timeouts {
 		groupInitialDelay:   0,
 		shutdownBackoff:     200 * time.Millisecond, // when all brokers leave at once, nobody can take the partitions
 		lostBookieRecovery:  10 * time.Second,
+		leaderRebalance:     10 * time.Second, // a broker that was started again leads again while one watches
 		offsetsPartitions:   12,
 		pulsarInactiveTopic: -1,
 	}
