@@ -7,7 +7,7 @@ WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -pa
 GO_SOURCES  := $(shell find . -name '*.go' -not -path './web/node_modules/*') go.mod go.sum $(shell find labs/catalogue visualizer -type f -not -name '*.go' 2>/dev/null)
 FUZZ_TIME   ?= 60s
 OPERATIONS  ?= 2000
-PULSAR_GROUPS ?= t1 t2
+PULSAR_GROUPS ?= t2
 export TWINLOG_BIN := $(CURDIR)/bin/twinlog
 
 .PHONY: help
@@ -34,7 +34,10 @@ web/dist/app/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	@touch $@
 
 .PHONY: test
-test: check test-go test-web test-interop test-zookeeper test-pulsar test-page test-compose ## everything that CI runs
+test: check test-go test-web test-interop ## everything that CI runs
+	@# these two mostly wait, each for servers of its own
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-zookeeper test-pulsar
+	$(MAKE) --no-print-directory test-page test-compose
 
 .PHONY: check
 check: ## format, vet, generated files, and that it builds for macOS and Windows
@@ -65,8 +68,9 @@ test-zookeeper: build ## go-zookeeper's own tests against the ensemble, and rand
 	ENSEMBLE_OPERATIONS=$(OPERATIONS) go test -count=1 -tags oracle -run SameAsZooKeeper ./engine/ensemble/server
 
 .PHONY: test-pulsar
-test-pulsar: build ## the public tests of pulsar-client-go; PULSAR_GROUPS='t1 t2 t3 t4 t5' runs more (needs the default ports)
-	interop/pulsarsuite/run.sh $(PULSAR_GROUPS)
+test-pulsar: build ## the public tests of pulsar-client-go; PULSAR_GROUPS='t2 t3 t4 t5' runs more (needs the default ports)
+	interop/pulsarsuite/run.sh t1
+	MAY_MISS=1 interop/pulsarsuite/run.sh $(PULSAR_GROUPS)
 
 .PHONY: test-page
 test-page: build web/node_modules/.package-lock.json ## the page in a real Chromium

@@ -2,7 +2,8 @@
 # Runs the public tests of pulsar-client-go that t1.txt to t5.txt name against `twinlog up` on the default ports.
 #   run.sh t1       the gate: exit status 0 when all pass
 #   run.sh t1 t2 t3 t4 t5    more groups; the last line counts
-# TWINLOG_BIN names the program (default: ../../bin/twinlog).
+# TWINLOG_BIN names the program (default: ../../bin/twinlog). MAY_MISS is how many may fail (default 0): T2 has tests that measure
+# windows of some 100 ms, which a busy machine misses now and then.
 set -euo pipefail
 cd "$(dirname "$0")"
 program=${TWINLOG_BIN:-../../bin/twinlog}
@@ -27,5 +28,5 @@ if [ "$passed" -lt "$wanted" ]; then
   tail -20 "$output"
 fi
 echo "pulsar-client-go's own tests ($*): $passed of $wanted pass"
-[ "$passed" -eq "$wanted" ] && exit 0
+[ $((wanted - passed)) -le "${MAY_MISS:-0}" ] && exit 0
 exit $((status == 0 ? 1 : status))
