@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // runner is what runs beside others until its context ends.
@@ -38,21 +39,30 @@ func runInOrder(ctx context.Context, runners ...runner) error {
 	return errors.Join(failures...)
 }
 
-// announcer says when all are ready.
+// announcer says when all are ready, and before that, again and again, that they are not yet.
 type announcer struct {
-	all []readier
-	say func()
+	all      []readier
+	ready    func()
+	patience time.Duration // between two times of saying that it takes long
+	notYet   func()
 }
 
 func (a announcer) Run(ctx context.Context) error {
+	late := time.NewTicker(a.patience)
+	defer late.Stop()
 	for _, r := range a.all {
-		select {
-		case <-r.Ready():
-		case <-ctx.Done():
-			return nil
+		for waiting := true; waiting; {
+			select {
+			case <-r.Ready():
+				waiting = false
+			case <-late.C:
+				a.notYet()
+			case <-ctx.Done():
+				return nil
+			}
 		}
 	}
-	a.say()
+	a.ready()
 	<-ctx.Done()
 	return nil
 }

@@ -121,9 +121,26 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 		return err
 	}
 	printEndpoints(out, options, nodes, page.URL())
-	return runInOrder(ctx, announcer{[]readier{classroom, page}, func() {
-		fmt.Fprintf(out, "ready in %.2f s\n", time.Since(options.started).Seconds())
-	}}, page, classroom)
+	return runInOrder(ctx, announcer{
+		all:      []readier{classroom, page},
+		ready:    func() { fmt.Fprintf(out, "ready in %.2f s\n", time.Since(options.started).Seconds()) },
+		patience: 5 * time.Second,
+		notYet:   func() { fmt.Fprintln(out, waitingFor(classroom.Nodes(), options.layout)) },
+	}, page, classroom)
+}
+
+// waitingFor tells why a classroom is not ready yet.
+func waitingFor(nodes []cluster.NodeStatus, layout cluster.Layout) string {
+	var waiting []string
+	for _, n := range nodes {
+		if n.State != cluster.StateRunning {
+			waiting = append(waiting, n.Name)
+		}
+	}
+	if len(layout.ZooKeeper) > 0 {
+		return fmt.Sprintf("still waiting for %s; does ZooKeeper answer at %s?", strings.Join(waiting, ", "), strings.Join(layout.ZooKeeper, ","))
+	}
+	return fmt.Sprintf("still waiting for %s; --log warn tells more", strings.Join(waiting, ", "))
 }
 
 func newLogger(level string) (*slog.Logger, error) {
@@ -162,15 +179,21 @@ func checkPorts(layout cluster.Layout, nodes []node.Config) error {
 		}
 	}
 	var taken []string
+	foreign := false // the host is not one of this machine
 	for _, p := range ports {
 		listener, err := net.Listen("tcp", p.address)
 		if err != nil {
+			var unresolved *net.DNSError
+			foreign = foreign || errors.As(err, &unresolved) || errors.Is(err, syscall.EADDRNOTAVAIL)
 			taken = append(taken, fmt.Sprintf("  %s for %s: %v", p.address, p.purpose, errors.Unwrap(err)))
 			continue
 		}
 		if err := listener.Close(); err != nil {
 			return err
 		}
+	}
+	if foreign {
+		return fmt.Errorf("cannot listen on --host %s, which is no address of this machine:\n%s", layout.Host, taken[0])
 	}
 	if len(taken) > 0 {
 		return fmt.Errorf("cannot listen on\n%s\nIs another twinlog (or Kafka, Pulsar, ZooKeeper) running? Stop it, or move all ports with --port-offset %d",

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -173,6 +174,7 @@ func TestUpWithWrongFlags(t *testing.T) {
 		"--log":   func(o *upOptions) { o.logLevel = "loud" },
 		"pace":    func(o *upOptions) { o.pace = "slow" },
 		"--kafka": func(o *upOptions) { o.layout.Kafka = -1 },
+		"--host nowhere.invalid, which is no address": func(o *upOptions) { o.layout.Host = "nowhere.invalid" },
 	} {
 		options := freeOptions(t)
 		change(&options)
@@ -180,4 +182,37 @@ func TestUpWithWrongFlags(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+}
+
+func TestUpTellsWhatItWaitsFor(t *testing.T) {
+	nodes := []cluster.NodeStatus{{Name: "ensemble-1", State: cluster.StateRunning}, {Name: "kafka-1", State: cluster.StateStarting}}
+	if got := waitingFor(nodes, cluster.Layout{}); got != "still waiting for kafka-1; --log warn tells more" {
+		t.Errorf("got %q", got)
+	}
+	if got := waitingFor(nodes, cluster.Layout{ZooKeeper: []string{"zk:2181"}}); !strings.Contains(got, "kafka-1; does ZooKeeper answer at zk:2181?") {
+		t.Errorf("with a real ZooKeeper: got %q", got)
+	}
+}
+
+type later chan struct{}
+
+func (l later) Ready() <-chan struct{} { return l }
+
+func TestTheAnnouncerSaysThatItTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ready, said := make(later), ""
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			time.Sleep(12 * time.Second)
+			close(ready)
+			time.Sleep(time.Minute)
+			cancel()
+		}()
+		if err := (announcer{[]readier{ready}, func() { said += "ready" }, 5 * time.Second, func() { said += "not yet, " }}).Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if said != "not yet, not yet, ready" {
+			t.Errorf("it said %q", said)
+		}
+	})
 }
