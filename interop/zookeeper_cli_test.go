@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +40,7 @@ func startZkCli(t *testing.T, servers []string) *zkCli {
 	if z.stdin, err = z.command.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	z.command.Stdout, z.command.Stderr = writer(z.write), writer(z.write)
+	z.command.Stdout, z.command.Stderr = z, z // one pipe: what it prints stays in order
 	if err := z.command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +52,11 @@ func startZkCli(t *testing.T, servers []string) *zkCli {
 	return z
 }
 
-func (z *zkCli) write(p []byte) {
+func (z *zkCli) Write(p []byte) (int, error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.text += string(p)
+	return len(p), nil
 }
 
 // lines are the whole lines that it has printed.
@@ -79,7 +81,8 @@ func (z *zkCli) awaitEvents(count int) {
 	z.t.Helper()
 	eventually(z.t, 60*time.Second, func() error {
 		if events := z.events(); len(events) < count {
-			return fmt.Errorf("%d events, waiting for %d:\n%s", len(events), count, strings.Join(z.lines(), "\n"))
+			lines := z.lines()
+			return fmt.Errorf("%d events, waiting for %d; the last lines:\n%s", len(events), count, strings.Join(lines[max(0, len(lines)-60):], "\n"))
 		}
 		return nil
 	})
@@ -89,27 +92,24 @@ func (z *zkCli) awaitEvents(count int) {
 // without asking a server.
 func (z *zkCli) run(command string) (output []string) {
 	z.t.Helper()
+	const helpBegins, helpEnds = "ZooKeeper -server host:port", "Command not found: Command not found no-such-command"
 	printed := len(z.lines()) - 1
 	fmt.Fprintf(z.stdin, "%s\nno-such-command\n", command)
 	eventually(z.t, 60*time.Second, func() error {
-		output = nil
-		for _, line := range z.lines()[printed:] {
-			switch {
-			case strings.HasPrefix(line, "ZooKeeper -server host:port"): // the help that it prints for it
-				return nil
-			case line == "" || line == "WATCHER::" || strings.HasPrefix(line, eventPrefix):
-			default:
-				output = append(output, line)
-			}
-		}
-		return fmt.Errorf("after %q zkCli has printed\n%s", command, strings.Join(z.lines(), "\n"))
-	})
-	eventually(z.t, 60*time.Second, func() error { // and all of the help
-		if lines := z.lines(); !strings.Contains(strings.Join(lines[printed:], "\n"), "Command not found no-such-command\n") {
-			return fmt.Errorf("after %q zkCli has printed\n%s", command, strings.Join(lines, "\n"))
+		if lines := z.lines(); !slices.Contains(lines[printed:], helpEnds) {
+			return fmt.Errorf("after %q zkCli has printed\n%s", command, strings.Join(lines[printed:], "\n"))
 		}
 		return nil
 	})
+	for _, line := range z.lines()[printed:] {
+		switch {
+		case strings.HasPrefix(line, helpBegins):
+			return output
+		case line == "" || line == "WATCHER::" || strings.HasPrefix(line, eventPrefix):
+		default:
+			output = append(output, line)
+		}
+	}
 	return output
 }
 
@@ -119,6 +119,9 @@ type cliStep struct {
 	events  int
 }
 
+// In ZooKeeper 3.8 a one-shot watch and a persistent one of the same session and path take each other's place (ZOOKEEPER-4466, mended in
+// 3.9). Ours keeps both, so the paths of the two kinds are kept apart.
+//
 // The first part of the session happens on the server that it was opened on, the second on another one.
 var (
 	cliStepsBefore = []cliStep{
@@ -129,14 +132,14 @@ var (
 		{"get -s -w /cli/e-0000000000", 0},
 		{"get /cli/none", 0},
 		{"stat -w /cli/none", 0},
-		{"ls -s -w /cli", 0},
+		{"create /cli/tree 1", 0},
+		{"ls -s -w /cli/tree", 0},
 		{"addWatch -m PERSISTENT_RECURSIVE /cli", 0},
 		{"addWatch -m PERSISTENT /cli/e-0000000001", 0},
 		{"set -s /cli/e-0000000000 changed", 1}, // one event for both watches
 		{"set -v 7 /cli wrong-version", 0},
 		{"create /cli/e-0000000000/child refused", 0},
-		{"create /cli/tree 1", 2}, // to the recursive watch and to that of ls
-		{"create /cli/tree/a 2", 1},
+		{"create /cli/tree/a 2", 2}, // of the recursive watch and of that of ls
 		{"create /cli/tree/b 3", 1},
 		{"create /cli/tree/b/c 4", 1},
 		{"delete /cli/tree", 0},
@@ -161,7 +164,7 @@ var (
 		{"getAllChildrenNumber /cli", 0},
 		{"sync /cli", 0},
 		{"ls -R /cli", 0},
-		{"deleteall -b 2 /cli/tree", 5}, // in multis of two; the watch of get on /cli/tree/b is gone with its event above
+		{"deleteall -b 2 /cli/tree", 4}, // in multis of two
 		{"removewatches /cli", 1},
 		{"create /cli/unseen x", 0},
 		{"deleteall /cli", 1}, // only the persistent watch on one znode is left
@@ -176,7 +179,11 @@ func (z *zkCli) transcript(kill func(session string)) (seen []string) {
 	play := func(steps []cliStep) {
 		for _, step := range steps {
 			seen = append(seen, "> "+step.command)
-			seen = append(seen, z.run(step.command)...)
+			output := z.run(step.command)
+			if step.command == "whoami" {
+				slices.Sort(output) // ZooKeeper keeps identities in a set, which has no order
+			}
+			seen = append(seen, output...)
 			events += step.events
 			z.awaitEvents(events)
 		}
