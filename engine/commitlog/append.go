@@ -3,6 +3,7 @@ package commitlog
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Append adds one or more whole frames to the end and tells where the first byte went. They are in the operating system's hands
@@ -26,7 +27,7 @@ func (l *Log) append(frames []byte) (Location, error) {
 		return Location{}, err
 	}
 	// Only the owner changes the active segment's size and indexes, so that it may read them without mu.
-	roll := active.size > 0 && active.size+int64(len(frames)) > l.config.SegmentBytes
+	roll := active.size > 0 && (active.size+int64(len(frames)) > l.config.SegmentBytes || l.tooOld(active, frames))
 	position, index := active.size, active.index
 	if roll {
 		position, index = 0, &segmentIndex{}
@@ -50,6 +51,31 @@ func (l *Log) append(frames []byte) (Location, error) {
 	l.next = batch.next
 	l.mu.Unlock()
 	return Location{Segment: active.base, Position: position, Size: int64(len(frames))}, nil
+}
+
+// tooOld tells whether an append of frames should seal the active segment because of its age.
+func (l *Log) tooOld(active *segment, frames []byte) bool {
+	if l.config.SegmentAge <= 0 {
+		return false
+	}
+	if first, err := parse(l.framing, frames); err == nil && !first.Time.IsZero() && len(active.index.times) > 0 && active.index.times[0].key > 0 {
+		return first.Time.UnixNano()-active.index.times[0].key > int64(l.config.SegmentAge)
+	}
+	return time.Since(active.began) > l.config.SegmentAge
+}
+
+// Roll seals the active segment, so that retention or compaction can have it, and begins an empty one. An empty one stays as it is.
+func (l *Log) Roll() error {
+	l.mu.RLock()
+	empty, next, err := l.segments[len(l.segments)-1].size == 0, l.next, l.usable()
+	l.mu.RUnlock()
+	if err == nil && !empty {
+		_, err = l.roll(next)
+	}
+	if err != nil {
+		return fmt.Errorf("roll %s: %w", l.dir, err)
+	}
+	return nil
 }
 
 // usable is called with mu held.
@@ -113,6 +139,20 @@ func (l *Log) fail(cause error) {
 	}
 }
 
+// undoRoll takes back what a roll that failed has left. The segment stays the active one: its indexes must not vouch for it, and a next
+// segment, which would make it a sealed one, must not be found after a crash.
+func (l *Log) undoRoll(active *segment, base int64) error {
+	unwanted := &segment{base: base}
+	err := l.removeSegmentFiles(unwanted)
+	if err == nil {
+		err = active.removeIndexes(l.disk, l.dir)
+	}
+	if err != nil {
+		l.fail(err)
+	}
+	return err
+}
+
 // roll seals the active segment, with its contents and indexes durable, and begins a new one at base.
 //
 // The order matters for recovery: a new segment exists only after the one before it is durable, so that only the last segment can
@@ -129,8 +169,7 @@ func (l *Log) roll(base int64) (*segment, error) {
 	}
 	created, err := createSegment(l.disk, l.dir, base)
 	if err != nil {
-		// The segment stays the active one, so that its indexes must not vouch for it.
-		return nil, errors.Join(err, sealed.removeIndexes(l.disk, l.dir))
+		return nil, errors.Join(err, l.undoRoll(sealed, base))
 	}
 	l.mu.Lock()
 	sealed.maxTime = sealed.index.maxTime

@@ -37,6 +37,9 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 type Config struct {
 	// SegmentBytes: a segment that would grow beyond this is sealed and a new one begins. Default 64 MiB.
 	SegmentBytes int64
+	// SegmentAge: an append seals a segment whose first frame is older than that: by the frames' own times where both have one, by when
+	// this process began the segment otherwise. 0: never. It does not seal a log that nobody appends to; see [Log.Roll].
+	SegmentAge time.Duration
 	// IndexInterval: the sparse indexes get an entry every so many bytes. Default 4096.
 	IndexInterval int64
 }
@@ -102,6 +105,8 @@ type SegmentInfo struct {
 	Next int64
 	Size int64
 	File string
+	// MaxTime is the largest time of a frame; zero when no frame has one.
+	MaxTime time.Time
 }
 
 // Start is the first offset that the log keeps.
@@ -131,6 +136,13 @@ func (l *Log) Segments() []SegmentInfo {
 	infos := make([]SegmentInfo, len(l.segments))
 	for i, s := range l.segments {
 		infos[i] = SegmentInfo{Base: s.base, Next: s.next, Size: s.size, File: s.file(l.dir, logSuffix)}
+		latest := s.maxTime
+		if i == len(l.segments)-1 {
+			latest = s.index.maxTime
+		}
+		if latest > 0 {
+			infos[i].MaxTime = time.Unix(0, latest)
+		}
 	}
 	return infos
 }
@@ -175,6 +187,9 @@ func (l *Log) OffsetForTime(t time.Time) (offset int64, found bool, err error) {
 	l.mu.RUnlock()
 	for _, s := range segments {
 		view, err := l.view(s)
+		if errors.Is(err, errSegmentGone) {
+			return l.OffsetForTime(t)
+		}
 		if err != nil {
 			return 0, false, err
 		}

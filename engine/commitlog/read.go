@@ -45,13 +45,17 @@ func (l *Log) view(s *segment) (view, error) {
 		evicted.release()
 		return v, nil
 	}
+	gone := !slices.Contains(l.segments, s)
 	l.mu.Unlock()
+	if gone {
+		return view{}, errSegmentGone
+	}
 	return l.openSealed(s)
 }
 
 // noteOpen moves a sealed segment to the end of the least-recently-used list and returns the handle of the one that has to go. It is called with mu held.
 func (l *Log) noteOpen(s *segment) *handle {
-	if s == l.segments[len(l.segments)-1] {
+	if s == l.segments[len(l.segments)-1] || s.pinned {
 		return nil
 	}
 	for i, open := range l.openLRU {
@@ -74,21 +78,23 @@ func (l *Log) noteOpen(s *segment) *handle {
 // openSealed opens a sealed segment's file and loads its indexes, both outside the lock; of two readers that do so at once, one wins.
 func (l *Log) openSealed(s *segment) (view, error) {
 	file, err := l.disk.OpenFile(s.file(l.dir, logSuffix), os.O_RDONLY)
-	if errors.Is(err, os.ErrNotExist) {
-		return view{}, fmt.Errorf("segment %d was deleted: %w", s.base, ErrOutOfRange)
-	}
 	if err != nil {
-		return view{}, err
+		return view{}, l.orGone(s, err)
 	}
 	opened := newHandle(file)
 	index, err := l.sealedIndex(s, opened)
 	if err != nil {
 		opened.release()
-		return view{}, err
+		return view{}, l.orGone(s, err)
 	}
 	l.mu.Lock()
+	if !slices.Contains(l.segments, s) {
+		l.mu.Unlock()
+		opened.release() // perhaps of another segment of the same name
+		return view{}, errSegmentGone
+	}
 	var evicted *handle
-	if !l.closed && slices.Contains(l.segments, s) && s.handle == nil {
+	if !l.closed && s.handle == nil {
 		s.handle, s.index = opened.retain(), index
 		evicted = l.noteOpen(s)
 	}
@@ -96,6 +102,19 @@ func (l *Log) openSealed(s *segment) (view, error) {
 	l.mu.Unlock()
 	evicted.release()
 	return v, nil
+}
+
+// errSegmentGone: a segment was deleted, cut off or replaced after a reader had chosen it. The reader chooses again.
+var errSegmentGone = errors.New("the segment is gone")
+
+// orGone is err, or errSegmentGone where that explains it.
+func (l *Log) orGone(s *segment, err error) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if !slices.Contains(l.segments, s) {
+		return errSegmentGone
+	}
+	return err
 }
 
 func (l *Log) sealedIndex(s *segment, h *handle) (*segmentIndex, error) {
@@ -134,6 +153,14 @@ func (l *Log) ReadBelow(offset, limit int64, maxBytes int) (*Section, error) {
 
 // ReadTo is ReadBelow into a section of the caller's, which must be new or closed: a reader that keeps its section allocates nothing.
 func (l *Log) ReadTo(section *Section, offset, limit int64, maxBytes int) error {
+	for {
+		if err := l.readTo(section, offset, limit, maxBytes); !errors.Is(err, errSegmentGone) {
+			return err
+		}
+	}
+}
+
+func (l *Log) readTo(section *Section, offset, limit int64, maxBytes int) error {
 	l.mu.RLock()
 	start, next := l.start, l.next
 	at := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base > offset }) - 1
@@ -313,6 +340,9 @@ func (l *Log) ReadAt(location Location) (*Section, error) {
 		return nil, fmt.Errorf("read %s: %w: no segment %d", l.dir, ErrOutOfRange, location.Segment)
 	}
 	v, err := l.view(found)
+	if errors.Is(err, errSegmentGone) {
+		err = ErrOutOfRange
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", l.dir, err)
 	}

@@ -52,6 +52,13 @@ func (l *Log) open() error {
 	if l.mark, err = loadDurableMark(l.disk, l.dir); err != nil {
 		return err
 	}
+	if err := l.finishRewrites(); err != nil {
+		return err
+	}
+	// What is seen to be gone, or there, must be so after a crash, too, before anything is built on it.
+	if err := l.disk.SyncDir(l.dir); err != nil {
+		return err
+	}
 	bases, err := l.listSegments()
 	if err != nil {
 		return err

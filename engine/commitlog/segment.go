@@ -29,6 +29,7 @@ type segment struct {
 	maxTime    int64     // largest time of a frame, ns since 1970, of a sealed segment; 0: none
 	began      time.Time // when this process made or opened it
 	provenance provenance
+	pinned     bool // its file has not its own name yet, so that it must stay open
 }
 
 func (s *segment) file(dir, suffix string) string {

@@ -85,9 +85,11 @@ func (l *Log) dropLast() error {
 	previous.handle, previous.index = newHandle(writable), &index
 	l.next = max(previous.next, l.start)
 	l.synced = min(l.synced, l.next)
+	gone := last.handle
+	last.handle, last.index = nil, nil // readers that chose it must not take it up again
 	l.mu.Unlock()
 	old.release()
-	last.handle.release()
+	gone.release()
 	return nil
 }
 
@@ -224,9 +226,14 @@ func (l *Log) reset(next int64) error {
 	l.segments = []*segment{created}
 	l.openLRU = nil
 	l.start, l.next, l.synced = next, next, next
+	gone := make([]*handle, len(old))
+	for i, s := range old {
+		gone[i] = s.handle
+		s.handle, s.index = nil, nil
+	}
 	l.mu.Unlock()
-	for _, s := range old {
-		s.handle.release()
+	for _, h := range gone {
+		h.release()
 	}
 	return nil
 }
