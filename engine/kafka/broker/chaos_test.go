@@ -1,6 +1,6 @@
 //go:build !race
 
-// Not under the race detector: the ZooKeeper client library (v1.0.4, sendSetWatches) reads its last zxid without a lock whenever it reconnects
+// Freezes and chaos do not run under the race detector: the ZooKeeper client library (v1.0.4, sendSetWatches) reads its last zxid without a lock whenever it reconnects
 // within a session, which here happens all the time. The detector is right, and no test of ours can do anything about it.
 
 package broker_test
@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"twinlog/engine/fabric"
@@ -100,6 +101,40 @@ func chaos(t *testing.T, random *rand.Rand) {
 		t.Errorf("only %d records were acknowledged", len(acknowledged))
 	}
 	c.checkHighWatermarks()
+}
+
+// A broker that was frozen for longer than its session is another one when it thaws: it registers anew, learns that it no longer leads,
+// and what it took meanwhile from a client that still believed in it is cut away.
+func TestFrozenLeaderIsFenced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3, nil)
+		c.createTopic("orders", 1, 3, nil)
+		client := c.client()
+		if _, err := produce(client, "orders", 0, "before"); err != nil {
+			t.Fatal(err)
+		}
+		old, _ := c.leader("orders", 0)
+		node := c.nodes[old]
+		epochBefore := events[trace.KafkaBrokerRegistered](c)
+		node.view.Freeze()
+		node.faults.Freeze()
+		delete(c.nodes, old) // it answers nobody
+		c.eventually("another broker leads", func() bool { l, _ := c.leader("orders", 0); return l > 0 && l != old })
+		if _, err := produce(client, "orders", 0, "meanwhile"); err != nil {
+			t.Fatal(err)
+		}
+		node.view.Thaw()
+		node.faults.Thaw()
+		c.nodes[old] = node
+		c.eventually("all three are in sync", func() bool { l, isr := c.leader("orders", 0); return l != old && len(isr) == 3 })
+		if after := events[trace.KafkaBrokerRegistered](c); len(after) != len(epochBefore)+1 {
+			t.Errorf("registrations: %d before, %d after", len(epochBefore), len(after))
+		}
+		wantError(t, "the old leader", c.produceRaw(old, produceRequest(9, 1, batchOf(1, "x"))).ErrorCode, kerr.NotLeaderForPartition)
+		if got := c.consume("orders", 0, 2); got[0] != "before" || got[1] != "meanwhile" {
+			t.Errorf("the log holds %q", got)
+		}
+	})
 }
 
 // disturb does one thing to the cluster and undoes it.

@@ -204,6 +204,9 @@ func (c *cluster) createTopic(name string, partitions int32, factor int16, confi
 	if err = errors.Join(err, response.Err); err != nil {
 		c.t.Fatal(err)
 	}
+	for partition := range partitions {
+		c.eventually("every broker has heard of the topic", func() bool { leader, _ := c.leader(name, partition); return leader > 0 })
+	}
 }
 
 // leader is the leader of a partition and its ISR, as the live brokers tell clients; -1 while they do not agree.
@@ -216,19 +219,20 @@ func (c *cluster) leader(topic string, partition int32) (leader int32, isr []int
 		wanted.Topic = &topic
 		request.Topics = append(request.Topics, wanted)
 		request.Version = 12
+		told := int32(-1)
 		for _, t := range c.ask(id, request).(*kmsg.MetadataResponse).Topics {
 			for _, p := range t.Partitions {
-				if p.Partition != partition {
-					continue
+				if p.Partition == partition {
+					told, isr = p.Leader, p.ISR
 				}
-				if leader != -2 && leader != p.Leader {
-					return -1, nil
-				}
-				leader, isr = p.Leader, p.ISR
 			}
 		}
+		if told < 0 || leader != -2 && leader != told {
+			return -1, nil
+		}
+		leader = told
 	}
-	return max(leader, -1), isr
+	return leader, isr
 }
 
 // ask sends a request to a broker as a client does. The request has its version.
