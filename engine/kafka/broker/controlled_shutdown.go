@@ -3,20 +3,26 @@ package broker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// shutdownLimit bounds the whole goodbye: when the ensemble is going down too, nobody answers it.
+const shutdownLimit = 10 * time.Second
+
 // controlledShutdown asks the controller to move this broker's leaderships elsewhere, and tries again while some remain: a partition whose
 // only in-sync replica is here cannot move before another one has caught up.
 func (b *Broker) controlledShutdown() error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
+	defer cancel()
 	var last error
 	for attempt := 0; attempt <= b.settings.shutdownRetries; attempt++ {
-		if attempt > 0 && !pause(context.Background(), b.settings.shutdownBackoff) {
+		if attempt > 0 && !pause(ctx, b.settings.shutdownBackoff) {
 			break
 		}
-		remaining, err := b.askToLeave()
+		remaining, err := b.askToLeave(ctx)
 		if err == nil && remaining == 0 {
 			return nil
 		}
@@ -31,8 +37,8 @@ func (b *Broker) controlledShutdown() error {
 	return last
 }
 
-func (b *Broker) askToLeave() (remaining int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), b.settings.controllerTimeout)
+func (b *Broker) askToLeave(ctx context.Context) (remaining int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.settings.controllerTimeout)
 	defer cancel()
 	request := kmsg.NewPtrControlledShutdownRequest()
 	request.Version, request.BrokerID, request.BrokerEpoch = 3, b.config.BrokerID, b.brokerEpoch.Load()
