@@ -56,8 +56,18 @@ func number(batch []byte, frameBytes int, next int64) int64 {
 	return next
 }
 
-// measureLog compares appends, synced once at the end, with plain writes of the same size to one file, synced once at the end.
+// measureLog is everything about the log core alone.
 func (b *bench) measureLog() error {
+	for _, measure := range []func() error{b.measureAppends, b.measureTailReads, b.measureGroupCommit, b.measureReopening} {
+		if err := measure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureAppends compares appends, synced once at the end, with plain writes of the same size to one file, synced once at the end.
+func (b *bench) measureAppends() error {
 	b.report.title(fmt.Sprintf("commitlog: append %d MiB, sync at the end, beside a plain sequential write", b.diskMiB))
 	for _, shape := range []struct {
 		name              string
