@@ -58,8 +58,9 @@ export interface GroupCard {
 export interface KafkaScene {
   brokers: KafkaBrokerCard[];
   groups: GroupCard[];
-  topics: { topic: string; internal: boolean; partitions: number }[];
-  /** Partitions with fewer replicas in sync than they have. */
+  /** Of each topic: partitions, those with fewer replicas in sync than they have, and those without a leader. */
+  topics: { topic: string; internal: boolean; partitions: number; underReplicated: number; offline: number }[];
+  /** The same over all topics, internal ones too. */
   underReplicated: number;
   offlinePartitions: number;
 }
@@ -77,14 +78,27 @@ export function kafkaScene(state: State): KafkaScene {
   return {
     brokers,
     groups: sortedEntries(state.kafka.groups).map(([group, value]) => groupCard(state, group, value)),
-    topics: sortedEntries(state.kafka.topics).map(([topic, value]) => ({
-      topic,
-      internal: isInternal(topic),
-      partitions: Object.keys(value.partitions).length,
-    })),
-    underReplicated: partitions.filter(({ value }) => value.isr.length < value.replicas.length).length,
-    offlinePartitions: partitions.filter(({ value }) => value.leader < 0).length,
+    topics: sortedEntries(state.kafka.topics).map(([topic, value]) => {
+      const all = Object.values(value.partitions);
+      return {
+        topic,
+        internal: isInternal(topic),
+        partitions: all.length,
+        underReplicated: all.filter(isUnderReplicated).length,
+        offline: all.filter(isOffline).length,
+      };
+    }),
+    underReplicated: partitions.filter(({ value }) => isUnderReplicated(value)).length,
+    offlinePartitions: partitions.filter(({ value }) => isOffline(value)).length,
   };
+}
+
+function isUnderReplicated({ isr, replicas }: KafkaPartition): boolean {
+  return isr.length < replicas.length;
+}
+
+function isOffline({ leader }: KafkaPartition): boolean {
+  return leader < 0;
 }
 
 interface NamedPartition {

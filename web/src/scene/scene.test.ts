@@ -42,6 +42,15 @@ describe('Kafka-mode', () => {
     expect(kafkaScene(state).underReplicated).toBe(1);
   });
 
+  it('counts in its sentence the partitions of clients only', () => {
+    const state = threeBrokers();
+    const orders = state.kafka.topics.orders!;
+    state.kafka.topics.__consumer_offsets = { ...orders, partitions: { ...orders.partitions, 1: orders.partitions[0]! } };
+    expect(kafkaScene(state).underReplicated).toBe(3);
+    const sentence = sentencesOf(sceneOf(state)).find(({ key }) => key === 'sentence.partitions');
+    expect(sentence?.params).toEqual({ count: 1, under: 1, offline: 0 });
+  });
+
   it('gives all replicas of a partition one scale, wide enough for the one that is furthest behind', () => {
     expect(stripScale(partition({ logs: { 1: log({ leo: 12 }) } }))).toEqual({ from: 0, to: 40 });
     const even = partition({ logs: { 1: log({ leo: 1000 }), 2: log({ leo: 995 }), 3: log({ leo: 1000 }) } });

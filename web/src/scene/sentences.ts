@@ -20,10 +20,14 @@ function ensembleSentences({ ensemble }: Scene): Text[] {
 
 function kafkaSentences({ kafka }: Scene): Text[] {
   const controller = kafka.brokers.find((broker) => broker.controller);
-  const partitions = kafka.topics.filter(({ internal }) => !internal).reduce((sum, topic) => sum + topic.partitions, 0);
+  const ofClients = kafka.topics.filter(({ internal }) => !internal);
+  const sum = (of: (topic: (typeof ofClients)[number]) => number) => ofClients.reduce((total, topic) => total + of(topic), 0);
   return [
     controller ? { key: 'sentence.controller', params: { broker: controller.name } } : { key: 'sentence.noController' },
-    { key: 'sentence.partitions', params: { count: partitions, under: kafka.underReplicated, offline: kafka.offlinePartitions } },
+    {
+      key: 'sentence.partitions',
+      params: { count: sum((topic) => topic.partitions), under: sum((topic) => topic.underReplicated), offline: sum((topic) => topic.offline) },
+    },
     ...kafka.groups.map(
       (group): Text => ({
         key: 'sentence.group',
