@@ -7,22 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"twinlog/engine/commitlog"
-	"twinlog/engine/ensemble/server"
-	"twinlog/engine/kafka/broker/records"
-	"twinlog/engine/pulsar/bookie"
 )
 
 // Command is `twinlog dump FILE…`. It only reads, so it may be used on the files of a running classroom.
 func Command() *cobra.Command {
 	return &cobra.Command{
-		Use: "dump FILE…", Short: "Print any segment, index, journal or Raft log in words", Args: cobra.MinimumNArgs(1), SilenceUsage: true,
+		Use: "dump FILE…", Short: "Print any segment, index, journal or Raft log in words",
+		Long: `Print any file of a data directory in words: segments and indexes of Kafka-mode partitions, bookies' journals and entry logs, the
+ensemble's Raft log, votes and snapshots, and the small files beside them. A directory stands for all files below it. Nothing is
+changed, so it may be used while the classroom runs.`,
+		Args: cobra.MinimumNArgs(1), SilenceUsage: true,
 		RunE: func(command *cobra.Command, names []string) error {
 			var failures []error
 			for _, name := range names {
@@ -35,20 +39,8 @@ func Command() *cobra.Command {
 	}
 }
 
-// kind is one sort of segment.
-type kind struct {
-	name     string
-	framing  commitlog.Framing
-	describe func(frame []byte) string
-}
-
-var kinds = []kind{
-	{"Kafka-mode partition: a frame is a RecordBatch v2, an offset a record", records.Framing{}, records.Describe},
-	{"Raft log of the ensemble: a frame is an entry, its offset the entry's index", server.EntryFraming{}, server.DescribeEntry},
-	{"bookie's journal or entry log: a frame is a ledger entry, its offset a running number", bookie.Framing, bookie.Describe},
-}
-
-// File prints one file. Its kind is found by its name's ending and by what its first frame turns out to be.
+// File prints one file, or all files in a directory that it knows. A file's kind is found by its name and by what its first frame turns
+// out to be.
 func File(out io.Writer, name string) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -59,50 +51,47 @@ func File(out io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case info.IsDir():
-		return fmt.Errorf("%s is a directory; name the files in it", name)
-	case strings.HasSuffix(name, ".index") || strings.HasSuffix(name, ".timeindex"):
-		return printIndex(out, name)
-	case filepath.Base(name) == "start":
-		return printStart(out, name)
-	case filepath.Base(name) == "durable":
-		return printDurable(out, name)
-	case strings.HasSuffix(name, ".log"):
-		return printSegment(out, name, file, info.Size())
+	if info.IsDir() {
+		return printDirectory(out, name)
 	}
-	return fmt.Errorf("%s is no segment (.log), index (.index, .timeindex), start or durable file", name)
+	switch base := filepath.Base(name); {
+	case strings.HasSuffix(base, ".index") || strings.HasSuffix(base, ".timeindex"):
+		return printIndex(out, name)
+	case strings.HasSuffix(base, ".log"):
+		return printSegment(out, name, file, info.Size())
+	case base == "start":
+		return printStart(out, name)
+	case base == "durable":
+		return printDurable(out, name)
+	case base == "promise":
+		return printPromises(out, name)
+	case strings.HasPrefix(base, "snapshot-"):
+		return printSnapshot(out, name)
+	case textFiles[base] != "":
+		return printText(out, name, textFiles[base])
+	}
+	return fmt.Errorf("%s: %w; known are segments (.log), their indexes (.index, .timeindex), start and durable, the ensemble's promise and snapshot-N, %s",
+		name, errUnknown, strings.Join(slices.Sorted(maps.Keys(textFiles)), ", "))
 }
 
-func printSegment(out io.Writer, name string, file io.ReaderAt, size int64) error {
-	if size == 0 {
-		fmt.Fprintf(out, "%s: an empty segment\n", name)
-		return nil
-	}
-	for _, kind := range kinds {
-		frames := 0
-		err := commitlog.Inspect(file, name, kind.framing, size, func(frame commitlog.Frame, position int64, bytes []byte) error {
-			if frames++; frames == 1 {
-				fmt.Fprintf(out, "%s: %d bytes, %s\n", name, size, kind.name)
-			}
-			offsets := fmt.Sprint(frame.BaseOffset)
-			if frame.LastOffset > frame.BaseOffset {
-				offsets = fmt.Sprintf("%d-%d", frame.BaseOffset, frame.LastOffset)
-			}
-			_, err := fmt.Fprintf(out, "%10d  offset %s, %d bytes: %s\n", position, offsets, frame.Size, kind.describe(bytes))
+var errUnknown = errors.New("a file that is not known")
+
+// printDirectory prints every file below a directory that is known, and names the others.
+func printDirectory(out io.Writer, directory string) error {
+	var failures []error
+	err := filepath.WalkDir(directory, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
 			return err
-		})
-		if frames == 0 {
-			continue // not of this kind
 		}
-		var torn *commitlog.CorruptError
-		if errors.As(err, &torn) {
-			fmt.Fprintf(out, "%10d  no whole frame from here on (%d bytes): %v. At the end of a last segment that is a write under way, or what a crash left; opening the log cuts it.\n", torn.Position, size-torn.Position, torn.Err)
-			return nil
+		if err := File(out, name); errors.Is(err, errUnknown) {
+			fmt.Fprintf(out, "%s: not a file that can be put in words\n", name)
+		} else if err != nil {
+			failures = append(failures, err)
 		}
+		_, err = fmt.Fprintln(out)
 		return err
-	}
-	return fmt.Errorf("%s begins with no frame of any kind: it is damaged, or no segment", name)
+	})
+	return errors.Join(append(failures, err)...)
 }
 
 const maxIndexFile = 64 << 20

@@ -12,24 +12,47 @@ const describedRecords = 3
 
 // Describe says in words what a whole batch holds.
 func Describe(batch []byte) string {
+	return DescribeWith(batch, func(r Record) string {
+		text := fmt.Sprintf("key %s, value %s", preview(r.Key), preview(r.Value))
+		for _, header := range r.Headers {
+			text += fmt.Sprintf(", header %s=%s", header.Key, preview(header.Value))
+		}
+		return text
+	})
+}
+
+var compressionNames = map[Compression]string{
+	CompressionGzip: "gzip", CompressionSnappy: "snappy", CompressionLZ4: "lz4", CompressionZstd: "zstd",
+}
+
+// DescribeWith is Describe with other words for a record.
+func DescribeWith(batch []byte, describe func(Record) string) string {
 	h, err := ParseHeader(batch)
 	if err != nil {
 		return err.Error()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d records, leader epoch %d, %s", h.Count, h.LeaderEpoch, time.UnixMilli(h.MaxTimestamp).UTC().Format("2006-01-02 15:04:05.000"))
+	noun := "records"
+	if h.Count == 1 {
+		noun = "record"
+	}
+	fmt.Fprintf(&b, "%d %s, leader epoch %d, %s", h.Count, noun, h.LeaderEpoch, time.UnixMilli(h.MaxTimestamp).UTC().Format("2006-01-02 15:04:05.000"))
 	if h.ProducerID >= 0 {
 		fmt.Fprintf(&b, ", producer %d epoch %d from sequence %d", h.ProducerID, h.ProducerEpoch, h.BaseSequence)
 	}
 	if h.Compression() != 0 {
-		fmt.Fprintf(&b, ", compressed with codec %d", h.Compression())
+		name, known := compressionNames[h.Compression()]
+		if !known {
+			name = fmt.Sprintf("codec %d", h.Compression())
+		}
+		fmt.Fprintf(&b, ", compressed with %s", name)
 	}
 	if h.Control() {
 		b.WriteString(", control batch")
 	}
 	shown := 0
 	err = EachRecord(batch, func(r Record) bool {
-		fmt.Fprintf(&b, "\n        offset %d: key %s, value %s", r.Offset, preview(r.Key), preview(r.Value))
+		fmt.Fprintf(&b, "\n        offset %d: %s", r.Offset, describe(r))
 		shown++
 		return shown < describedRecords
 	})

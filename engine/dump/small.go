@@ -1,0 +1,59 @@
+package dump
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"twinlog/engine/ensemble/server"
+)
+
+// textFiles are files that are text already; what their lines mean is said here.
+var textFiles = map[string]string{
+	"leader-epoch-checkpoint":       "after the version and the number of lines: a leader epoch, and the offset of the first record that its leader wrote",
+	"replication-offset-checkpoint": "after the version and the number of lines: topic, partition, and the high watermark that the broker knew last",
+	"partition.metadata":            "the id of the topic whose partition this is: a topic of the same name that is created later has another one",
+	"VERSION":                       "the bookie's cookie, of which the ensemble has a copy: a bookie that finds another one here has lost or mixed up its disk",
+}
+
+func printText(out io.Writer, name, meaning string) error {
+	content, err := readSmall(name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %s\n", name, meaning)
+	for line := range strings.Lines(string(bytes.ToValidUTF8(content, []byte("?")))) {
+		fmt.Fprintf(out, "  %s\n", strings.TrimSuffix(line, "\n"))
+	}
+	return nil
+}
+
+func printPromises(out io.Writer, name string) error {
+	content, err := readSmall(name)
+	if err != nil {
+		return err
+	}
+	text, err := server.DescribePromises(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	fmt.Fprintf(out, "%s: what an ensemble server must not forget: it %s\n", name, text)
+	return nil
+}
+
+func printSnapshot(out io.Writer, name string) error {
+	content, err := readSmall(name)
+	if err != nil {
+		return err
+	}
+	lines, err := server.DescribeSnapshot(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	fmt.Fprintf(out, "%s: a snapshot, %s\n", name, lines[0])
+	for _, line := range lines[1:] {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+	return nil
+}
