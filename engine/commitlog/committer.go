@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -31,128 +32,129 @@ func (p SyncPolicy) Due(bytes, offsets int64, waited time.Duration) bool {
 // CommitterConfig tunes a Committer.
 type CommitterConfig struct {
 	Sync SyncPolicy
-	// Place writes offsets into the headers of an append's frames, the first of which gets next. Needed.
+	// Place writes offsets into the headers of frames, the first of which gets next. Needed.
 	Place func(frames []byte, next int64)
-	// Queue bounds the appends that wait; more wait outside. Default 1024.
-	Queue int
-	// BatchBytes bounds what is written at once, about. Default 4 MiB.
-	BatchBytes int
+	// Appends and Bytes bound what waits for the owner, and with it what is written at once; more appends wait outside. An append that is
+	// larger alone goes alone. Default 1024 and 4 MiB.
+	Appends int
+	Bytes   int
 }
 
 // Committer lets any number of goroutines append to one log. Its Run is the log's owner: it writes what has come together with one write,
-// syncs as the policy says, and answers.
+// syncs as the policy says, and answers all at once.
 type Committer struct {
 	log    *Log
 	config CommitterConfig
-	queue  chan *commit
-	ended  chan struct{}
+	wake   chan struct{} // something is in open
 
-	batch    []*commit
-	buffer   []byte
+	mu     sync.Mutex // guards open's contents until the owner takes it; held to copy frames, never across I/O
+	open   *group
+	closed error
+
 	unsynced int64     // bytes
 	synced   int64     // offset
-	since    time.Time // the oldest byte that is not synced
+	since    time.Time // when the oldest byte that is not synced was written
 	due      *time.Timer
+
+	lastGroup int           // appends
+	lastSync  time.Duration // that one sync took
 }
 
-// commit is one append under way.
-type commit struct {
-	frames   []byte
+// group is the appends that share a write, and a sync if there is one.
+type group struct {
+	frames  []byte
+	appends []groupAppend
+	taken   chan struct{} // closed when the owner takes the group: there is room again
+	done    chan struct{} // closed with the answers
+}
+
+type groupAppend struct {
+	end      int // of its bytes in frames
 	location Location
 	err      error
-	done     chan struct{}
 }
 
-var commits = sync.Pool{New: func() any { return &commit{done: make(chan struct{}, 1)} }}
+func newGroup() *group { return &group{taken: make(chan struct{}), done: make(chan struct{})} }
 
-// NewCommitter returns a committer; nothing is appended before Run.
+// NewCommitter returns a committer. Appends wait until Run runs.
 func NewCommitter(log *Log, config CommitterConfig) *Committer {
-	if config.Queue <= 0 {
-		config.Queue = 1024
+	if config.Appends <= 0 {
+		config.Appends = 1024
 	}
-	if config.BatchBytes <= 0 {
-		config.BatchBytes = 4 << 20
+	if config.Bytes <= 0 {
+		config.Bytes = 4 << 20
 	}
-	return &Committer{log: log, config: config, queue: make(chan *commit, config.Queue), ended: make(chan struct{}), synced: log.Synced()}
+	return &Committer{log: log, config: config, wake: make(chan struct{}, 1), open: newGroup(), synced: log.Synced()}
 }
 
-// Append gives whole frames their offsets, appends them, and returns when the policy allows. The frames' bytes are the committer's until
-// then. Ctx bounds the wait for a place in the queue; from there on the answer comes from the log, or is ErrClosed when Run has ended.
+// Append gives whole frames their offsets, appends them, and returns when the policy allows. Ctx bounds the wait for room; from there on
+// the answer comes from the log, or is ErrClosed when Run ends first.
 func (c *Committer) Append(ctx context.Context, frames []byte) (Location, error) {
-	r := commits.Get().(*commit)
-	r.frames, r.err = frames, nil
-	select {
-	case c.queue <- r:
-	case <-c.ended:
-		return Location{}, ErrClosed
-	case <-ctx.Done():
-		return Location{}, ctx.Err()
-	}
-	select {
-	case <-r.done:
-	case <-c.ended:
+	for {
+		c.mu.Lock()
+		g := c.open
+		if c.closed != nil {
+			c.mu.Unlock()
+			return Location{}, c.closed
+		}
+		n := len(g.appends)
+		if n == 0 || n < c.config.Appends && len(g.frames)+len(frames) <= c.config.Bytes {
+			g.frames = append(g.frames, frames...)
+			g.appends = append(g.appends, groupAppend{end: len(g.frames)})
+			c.mu.Unlock()
+			if n == 0 {
+				c.wake <- struct{}{} // has room: the owner took the last one before it opened this group
+			}
+			<-g.done
+			return g.appends[n].location, g.appends[n].err
+		}
+		c.mu.Unlock()
 		select {
-		case <-r.done:
-		default:
-			return Location{}, ErrClosed // it stays in the queue, which nobody reads any more
+		case <-g.taken:
+		case <-ctx.Done():
+			return Location{}, ctx.Err()
 		}
 	}
-	location, err := r.location, r.err
-	r.frames = nil
-	commits.Put(r)
-	return location, err
 }
 
 // Run owns the log until ctx ends or the log fails. What waits then is refused. The log stays open.
-func (c *Committer) Run(ctx context.Context) error {
-	defer close(c.ended)
+func (c *Committer) Run(ctx context.Context) (err error) {
 	c.due = time.NewTimer(time.Hour)
 	c.due.Stop()
 	defer c.due.Stop()
 	for {
-		var err error
 		select {
 		case <-ctx.Done():
-			c.refuse(ErrClosed)
+			c.close(ErrClosed)
 			return nil
-		case first := <-c.queue:
-			err = c.commit(first)
+		case <-c.wake:
+			err = c.commit()
 		case <-c.due.C:
 			err = c.sync()
 		}
 		if err != nil {
-			c.refuse(err)
+			c.close(err)
 			return err
 		}
 	}
 }
 
-func (c *Committer) refuse(err error) {
-	for {
-		select {
-		case r := <-c.queue:
-			r.answer(Location{}, err)
-		default:
-			return
-		}
+// close refuses what waits and what comes.
+func (c *Committer) close(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = err
+	for i := range c.open.appends {
+		c.open.appends[i].err = err
 	}
-}
-
-func (r *commit) answer(location Location, err error) {
-	r.location, r.err = location, err
-	r.done <- struct{}{}
+	close(c.open.taken)
+	close(c.open.done)
 }
 
 // commit writes what has come and answers. An error means that the log cannot go on.
-func (c *Committer) commit(first *commit) error {
-	c.gather(first)
-	c.write()
-	written := int64(0)
-	for _, r := range c.batch {
-		if r.err == nil {
-			written += int64(len(r.frames))
-		}
-	}
+func (c *Committer) commit() error {
+	g := c.take()
+	written := c.write(g)
 	if c.unsynced == 0 && written > 0 {
 		c.since = time.Now()
 		if c.config.Sync.Interval > 0 {
@@ -164,73 +166,109 @@ func (c *Committer) commit(first *commit) error {
 	if c.config.Sync.Due(c.unsynced, c.log.Next()-c.synced, time.Since(c.since)) {
 		err = c.sync()
 	}
-	for i, r := range c.batch {
-		if r.err == nil && c.config.Sync.EveryReturn {
-			r.err = err
+	if err != nil && c.config.Sync.EveryReturn {
+		for i := range g.appends {
+			g.appends[i].err = errors.Join(g.appends[i].err, err)
 		}
-		r.answer(r.location, r.err)
-		c.batch[i] = nil
 	}
+	close(g.done)
 	return err
 }
 
 func (c *Committer) sync() error {
 	c.due.Stop()
+	began := time.Now()
 	if err := c.log.Sync(); err != nil {
 		return err
 	}
+	c.lastSync = time.Since(began)
 	c.unsynced, c.synced = 0, c.log.Synced()
 	return nil
 }
 
-// gather takes what waits. Where a sync follows it lets writers that were just answered come back first, as long as each turn brings
-// some: otherwise the first of them would pay a whole sync alone and the others wait for the next one.
-func (c *Committer) gather(first *commit) {
-	c.batch = append(c.batch[:0], first)
-	size := len(first.frames)
-	for came := true; came; {
-		came = false
-		for more := true; more && size < c.config.BatchBytes; {
-			select {
-			case r := <-c.queue:
-				c.batch = append(c.batch, r)
-				size += len(r.frames)
-				came = true
-			default:
-				more = false
-			}
+// take closes the open group for newcomers. Where a sync follows, it first lets the writers that were just answered come back, for at most
+// a quarter of what the last sync took: otherwise the first of them would have a whole sync alone and the others wait for the next one.
+func (c *Committer) take() *group {
+	began, before := time.Now(), 0
+	for c.config.Sync.EveryReturn {
+		c.mu.Lock()
+		now := len(c.open.appends)
+		c.mu.Unlock()
+		if now >= c.config.Appends || now == before && (now >= c.lastGroup || time.Since(began) > c.lastSync/4) {
+			break
 		}
-		if !c.config.Sync.EveryReturn || size >= c.config.BatchBytes {
-			return
-		}
-		if came || len(c.batch) == 1 {
-			runtime.Gosched()
-			came = len(c.queue) > 0
-		}
+		before = now
+		runtime.Gosched()
 	}
+	c.mu.Lock()
+	g := c.open
+	c.open = newGroup()
+	c.open.frames = make([]byte, 0, min(len(g.frames), c.config.Bytes))
+	c.open.appends = make([]groupAppend, 0, len(g.appends))
+	c.mu.Unlock()
+	c.lastGroup = len(g.appends)
+	close(g.taken)
+	return g
 }
 
-// write appends the batch with one write. If the log refuses it, each append is tried alone, so that one bad frame fails one append.
-func (c *Committer) write() {
-	if len(c.batch) > 1 {
-		c.buffer = c.buffer[:0]
-		for _, r := range c.batch {
-			c.buffer = append(c.buffer, r.frames...)
+// write appends the group with one write and tells how many bytes the log took. If the log refuses it, each append is tried alone, so that
+// one bad frame fails one append.
+func (c *Committer) write(g *group) (written int64) {
+	if !c.whole(g) {
+		return c.writeEach(g)
+	}
+	c.config.Place(g.frames, c.log.Next())
+	location, err := c.log.Append(g.frames)
+	if err != nil {
+		return c.writeEach(g)
+	}
+	begin := 0
+	for i, a := range g.appends {
+		g.appends[i].location = Location{Segment: location.Segment, Position: location.Position + int64(begin), Size: int64(a.end - begin)}
+		begin = a.end
+	}
+	return int64(len(g.frames))
+}
+
+// whole tells whether each append is whole frames, so that Place, which trusts them, may see all at once.
+func (c *Committer) whole(g *group) bool {
+	begin := 0
+	for _, a := range g.appends {
+		if c.check(g.frames[begin:a.end]) != nil {
+			return false
 		}
-		c.config.Place(c.buffer, c.log.Next())
-		if location, err := c.log.Append(c.buffer); err == nil {
-			for _, r := range c.batch {
-				size := int64(len(r.frames))
-				r.location = Location{Segment: location.Segment, Position: location.Position, Size: size}
-				location.Position += size
-			}
-			return
+		begin = a.end
+	}
+	return true
+}
+
+func (c *Committer) check(frames []byte) error {
+	if len(frames) == 0 {
+		return fmt.Errorf("commit to %s: %w: nothing to append", c.log.dir, ErrOutOfOrder)
+	}
+	for at := 0; at < len(frames); {
+		frame, err := parse(c.log.framing, frames[at:])
+		if err != nil {
+			return fmt.Errorf("commit to %s: frame at byte %d: %w", c.log.dir, at, err)
+		}
+		at += frame.Size
+	}
+	return nil
+}
+
+func (c *Committer) writeEach(g *group) (written int64) {
+	begin := 0
+	for i, a := range g.appends {
+		frames := g.frames[begin:a.end]
+		begin = a.end
+		err := c.check(frames)
+		if err == nil {
+			c.config.Place(frames, c.log.Next())
+			g.appends[i].location, err = c.log.Append(frames)
+		}
+		if g.appends[i].err = err; err == nil {
+			written += int64(len(frames))
 		}
 	}
-	for _, r := range c.batch {
-		c.config.Place(r.frames, c.log.Next())
-		if r.location, r.err = c.log.Append(r.frames); r.err != nil {
-			r.err = fmt.Errorf("commit: %w", r.err)
-		}
-	}
+	return written
 }

@@ -120,7 +120,10 @@ func TestGroupCommit(t *testing.T) {
 	for range 63 {
 		go write()
 	}
-	for len(c.queue) < 63 {
+	for waiting := 0; waiting < 63; {
+		c.mu.Lock()
+		waiting = len(c.open.appends)
+		c.mu.Unlock()
 		time.Sleep(time.Millisecond)
 	}
 	d.mu.Lock()
