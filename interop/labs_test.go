@@ -133,12 +133,14 @@ func (c *classroom) SetLink(from, to string, link fabric.Link) error {
 	return c.api(http.MethodPut, "links", wire.Link{From: from, To: to, Cut: link.Cut, DelayMS: link.Delay.Milliseconds()}, nil)
 }
 
+// World asks for a lab's text first: the server looks for addresses in it with all that was recorded so far, and so the state that
+// it gives next is at least as new.
 func (c *classroom) World() (*world.State, uint64) {
 	var answer struct {
 		N     uint64
 		State *world.State
 	}
-	if err := c.api(http.MethodGet, "cluster", nil, &answer); err != nil {
+	if err := errors.Join(c.api(http.MethodGet, "labs/01-first-messages", nil, nil), c.api(http.MethodGet, "cluster", nil, &answer)); err != nil {
 		c.t.Error(err)
 		return world.New(), 0
 	}

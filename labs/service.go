@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -173,20 +174,27 @@ func (s *Service) Show(ctx context.Context, id, student, language string) (Detai
 }
 
 // withAddresses puts the addresses of this classroom into a text, as programs of students dial them; the usual ones where no broker has
-// told its own yet.
+// told its own yet. All nodes of a role are named: in a lab, any one of them may be dead.
 func (s *Service) withAddresses(text string) string {
 	state, _ := s.config.Trace.World()
-	address := func(role, purpose, usual string) string {
-		if n, ok := state.Nodes[role+"-1"]; ok && n.Addresses[purpose] != "" {
-			usual = n.Addresses[purpose]
+	addresses := func(role, purpose, usual string) string {
+		var found []string
+		for _, name := range slices.Sorted(maps.Keys(state.Nodes)) {
+			if n := state.Nodes[name]; strings.HasPrefix(name, role+"-") && n.Addresses[purpose] != "" {
+				found = append(found, n.Addresses[purpose])
+			}
 		}
-		return html.EscapeString(usual)
+		if len(found) == 0 {
+			found = []string{usual}
+		}
+		return html.EscapeString(strings.Join(found, ","))
 	}
+	admin, _, _ := strings.Cut(addresses("pulsar", "http", "localhost:8080"), ",")
 	return strings.NewReplacer(
-		lab.KafkaPlaceholder, address("kafka", "kafka", "localhost:9092"),
-		lab.PulsarPlaceholder, "pulsar://"+address("pulsar", "pulsar", "localhost:6650"),
-		lab.AdminPlaceholder, "http://"+address("pulsar", "http", "localhost:8080"),
-		lab.EnsemblePlaceholder, address("ensemble", "zookeeper", "localhost:2181"),
+		lab.KafkaPlaceholder, addresses("kafka", "kafka", "localhost:9092"),
+		lab.PulsarPlaceholder, "pulsar://"+addresses("pulsar", "pulsar", "localhost:6650"),
+		lab.AdminPlaceholder, "http://"+admin,
+		lab.EnsemblePlaceholder, addresses("ensemble", "zookeeper", "localhost:2181"),
 	).Replace(text)
 }
 

@@ -48,6 +48,8 @@ func (r *Runner) Look(ctx context.Context, start Start, needed ...*lab.Expressio
 	state, _ := r.trace.World()
 	seen.Trace, seen.Start = observe.FromState(state), observe.FromState(start.State)
 	seen.Events = r.trace.EventsAfter(start.N)
+	past := observe.Since(seen.Start, state, seen.Events)
+	seen.Deaths, seen.Acknowledged, seen.Ledgers = past.Deaths, past.Acknowledged, past.Ledgers
 	return seen
 }
 

@@ -38,16 +38,25 @@ func (r *Runner) runOnNodes(ctx context.Context, start Start, step lab.Step) err
 	return act(ctx, node)
 }
 
+// choosePatience is how long an expression may take to name a node: who leads or owns something may just be being decided.
+const choosePatience = 10 * time.Second
+
 // choose returns the node's name.
 func (r *Runner) choose(ctx context.Context, start Start, victim *lab.Victim) (string, error) {
 	if victim.Node != "" {
 		return victim.Node, nil
 	}
-	name, err := victim.Expression().Run(r.Look(ctx, start, victim.Expression()))
-	if err != nil {
-		return "", fmt.Errorf("which node is %s: %w", victim.Which, err)
+	ctx, cancel := context.WithTimeout(ctx, choosePatience)
+	defer cancel()
+	for {
+		name, err := victim.Expression().Run(r.Look(ctx, start, victim.Expression()))
+		if text, ok := name.(string); err == nil && ok && text != "" {
+			return text, nil
+		}
+		if waited := wait(ctx); waited != nil {
+			return "", fmt.Errorf("which node is %s: it is %v, %v", victim.Which, name, err)
+		}
 	}
-	return fmt.Sprint(name), nil
 }
 
 func (r *Runner) setLink(ctx context.Context, start Start, action *lab.LinkSet) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/apache/pulsar-client-go/pulsar/log"
@@ -15,6 +16,23 @@ import (
 
 func (r *Runner) pulsarClient() (pulsar.Client, error) {
 	return pulsar.NewClient(pulsar.ClientOptions{URL: r.addresses.PulsarURL, Logger: log.DefaultNopLogger()})
+}
+
+// attachPatience is how long a producer or consumer tries to be attached to a topic: while its owner is dead and the owner's session has
+// not expired, lookups lead to nobody.
+const attachPatience = 30 * time.Second
+
+func attach[T any](ctx context.Context, try func() (T, error)) (attached T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, attachPatience)
+	defer cancel()
+	for {
+		if attached, err = try(); err == nil {
+			return attached, nil
+		}
+		if waited := wait(ctx); waited != nil {
+			return attached, err
+		}
+	}
 }
 
 // pulsarAdmin sends a request to the admin API of the first broker that answers, which sends us on to the topic's owner. Not found is
@@ -55,14 +73,16 @@ func (r *Runner) pulsarUnload(ctx context.Context, action *lab.PulsarUnload) err
 	return nil
 }
 
-func (r *Runner) pulsarSubscribe(_ context.Context, action *lab.PulsarSubscribe) error {
+func (r *Runner) pulsarSubscribe(ctx context.Context, action *lab.PulsarSubscribe) error {
 	client, err := r.pulsarClient()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	consumer, err := client.Subscribe(pulsar.ConsumerOptions{
-		Topic: action.Topic, SubscriptionName: action.Subscription, SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+	consumer, err := attach(ctx, func() (pulsar.Consumer, error) {
+		return client.Subscribe(pulsar.ConsumerOptions{
+			Topic: action.Topic, SubscriptionName: action.Subscription, SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("subscribe %s to %s: %w", action.Subscription, action.Topic, err)
@@ -77,7 +97,9 @@ func (r *Runner) pulsarProduce(ctx context.Context, action *lab.PulsarProduce) e
 		return err
 	}
 	defer client.Close()
-	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: action.Topic, DisableBatching: true})
+	producer, err := attach(ctx, func() (pulsar.Producer, error) {
+		return client.CreateProducer(pulsar.ProducerOptions{Topic: action.Topic, DisableBatching: true})
+	})
 	if err != nil {
 		return fmt.Errorf("produce to %s: %w", action.Topic, err)
 	}
@@ -96,9 +118,11 @@ func (r *Runner) pulsarConsume(ctx context.Context, action *lab.PulsarConsume) e
 		return err
 	}
 	defer client.Close()
-	consumer, err := client.Subscribe(pulsar.ConsumerOptions{
-		Topic: action.Topic, SubscriptionName: action.Subscription,
-		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest, AckWithResponse: true,
+	consumer, err := attach(ctx, func() (pulsar.Consumer, error) {
+		return client.Subscribe(pulsar.ConsumerOptions{
+			Topic: action.Topic, SubscriptionName: action.Subscription,
+			SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest, AckWithResponse: true,
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("subscribe %s on %s: %w", action.Subscription, action.Topic, err)

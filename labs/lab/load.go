@@ -72,11 +72,10 @@ func Load(catalogue fs.FS, id string) (*Lab, error) {
 
 // What a text may hold in the place of an address of the classroom that it is read in.
 const (
-	KafkaPlaceholder  = "{{kafka}}"  // host:port of a Kafka-mode broker
-	PulsarPlaceholder = "{{pulsar}}" // pulsar://host:port of a Pulsar-mode broker
-	// AdminPlaceholder is http://host:port of a Pulsar-mode broker's admin API, EnsemblePlaceholder host:port of all servers.
-	AdminPlaceholder    = "{{pulsar-admin}}"
-	EnsemblePlaceholder = "{{ensemble}}"
+	KafkaPlaceholder    = "{{kafka}}"        // host:port of the Kafka-mode brokers, with commas
+	PulsarPlaceholder   = "{{pulsar}}"       // pulsar://host:port,host:port of the Pulsar-mode brokers
+	AdminPlaceholder    = "{{pulsar-admin}}" // http://host:port of one Pulsar-mode broker's admin API
+	EnsemblePlaceholder = "{{ensemble}}"     // host:port of the ensemble's servers, with commas
 )
 
 var (

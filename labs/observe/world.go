@@ -10,6 +10,10 @@ type World struct {
 	Start Trace `expr:"start"`
 	// Events since the attempt's start, oldest first.
 	Events []Event `expr:"events"`
+	// Deaths of nodes, answers to Kafka producers and ledgers of Pulsar topics, since the attempt's start, oldest first.
+	Deaths       []Death        `expr:"deaths"`
+	Acknowledged []Acknowledged `expr:"acknowledged"`
+	Ledgers      []LedgerLife   `expr:"ledgers"`
 
 	// KafkaError and PulsarError tell why a cluster could not be looked at. What needs it can then not be judged.
 	KafkaError  error `expr:"-"`
