@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+
+	"twinlog/engine/ensemble/clienttrace"
 )
 
 // driver is what a role's package makes: see New of engine/ensemble/server, engine/kafka/broker, engine/pulsar/broker and
@@ -37,6 +39,7 @@ func New(config Config, surroundings Surroundings) (*Node, error) {
 	if !built {
 		return nil, fmt.Errorf("node %s: this twinlog has no %s yet", config.Name(), config.Role)
 	}
+	surroundings.Network = clienttrace.Network(surroundings.Network, config.ZooKeeper, surroundings.Tracer)
 	d, err := make(config, config.Pace.timeouts(), surroundings)
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", config.Name(), err)
