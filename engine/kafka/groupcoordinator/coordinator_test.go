@@ -36,7 +36,7 @@ func TestFindCoordinator(t *testing.T) {
 		if got := find(6, 0); len(got.Coordinators) != 2 || got.Coordinators[1].Key != "h" || got.Coordinators[1].NodeID != 1 {
 			t.Errorf("v6: %+v", got)
 		}
-		if got := find(3, 1); got.ErrorCode != kerr.InvalidRequest.Code || got.ErrorMessage == nil {
+		if got := find(3, 1); got.ErrorCode != kerr.TransactionalIDAuthorizationFailed.Code || got.ErrorMessage == nil {
 			t.Errorf("a transaction's: %+v", got)
 		}
 		w.setMetadata(1, false)

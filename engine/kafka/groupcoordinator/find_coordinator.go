@@ -40,7 +40,8 @@ func (c *Coordinator) findCoordinator(key string, kind int8, listener string) km
 	switch kind {
 	case coordinatorOfGroup:
 	case coordinatorOfTransaction:
-		return refuse(kerr.InvalidRequest, "Transactions are not served by this broker yet.")
+		// Every client takes this error as final; librdkafka would ask again and again after an InvalidRequest.
+		return refuse(kerr.TransactionalIDAuthorizationFailed, "This broker has no transaction coordinator yet; produce without transactional.id.")
 	default:
 		return refuse(kerr.InvalidRequest, "There are no coordinators of this type.")
 	}
