@@ -41,8 +41,13 @@ func (l *Log) append(frames []byte) (Location, error) {
 			return Location{}, err
 		}
 	}
-	if _, err := active.handle.file.WriteAt(frames, position); err != nil {
-		return Location{}, l.undoWrite(active, position, err)
+	held, err := l.holdActive(active)
+	if err != nil {
+		return Location{}, err
+	}
+	defer held.release()
+	if _, err := held.file.WriteAt(frames, position); err != nil {
+		return Location{}, l.undoWrite(held, position, err)
 	}
 	l.mu.Lock()
 	active.index.addSamples(l.samples, batch.maxTime)
@@ -124,8 +129,8 @@ func (l *Log) inspect(frames []byte, next, position int64, index *segmentIndex) 
 }
 
 // undoWrite cuts what a failed write may have left, so that the next append begins where this one did.
-func (l *Log) undoWrite(s *segment, position int64, cause error) error {
-	if err := s.handle.file.Truncate(position); err != nil {
+func (l *Log) undoWrite(held *handle, position int64, cause error) error {
+	if err := held.file.Truncate(position); err != nil {
 		l.fail(cause)
 	}
 	return cause
@@ -174,8 +179,14 @@ func (l *Log) roll(base int64) (*segment, error) {
 	l.mu.Lock()
 	sealed.maxTime = sealed.index.maxTime
 	l.segments = append(l.segments, created)
-	evicted := l.noteOpen(sealed)
+	victims := [2]*openSegment{nil, l.noteOpen(created)}
+	if sealed.handle != nil {
+		victims[0] = l.noteOpen(sealed)
+	} else {
+		sealed.index = nil // closed, as an idle one
+	}
 	l.mu.Unlock()
-	evicted.release()
+	victims[0].evict()
+	victims[1].evict()
 	return created, nil
 }

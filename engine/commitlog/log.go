@@ -42,6 +42,8 @@ type Config struct {
 	SegmentAge time.Duration
 	// IndexInterval: the sparse indexes get an entry every so many bytes. Default 4096.
 	IndexInterval int64
+	// Files bounds the open files of all logs that share it. Nil: this log keeps its active segment open and up to four sealed ones.
+	Files *FilePool
 }
 
 func (c Config) withDefaults() Config {
@@ -79,7 +81,9 @@ type Log struct {
 	synced   int64
 	failed   error
 	closed   bool
-	openLRU  []*segment // sealed segments with an open file, least recently used first
+
+	files    *FilePool // of the segments with an open file
+	ownFiles bool      // the pool is this log's own: the active segment is not counted and stays open
 
 	cuts int // times that the log was cut, so that a sync that ran beside a cut vouches for nothing
 
@@ -157,16 +161,16 @@ func (l *Log) Sync() error {
 	active, next, err := l.segments[len(l.segments)-1], l.next, l.usable()
 	size, end, cuts := active.size, active.next, l.cuts
 	clean := l.synced == next
-	var held *handle
-	if err == nil && !clean {
-		held = active.handle.retain()
-	}
 	l.mu.RUnlock()
 	if err != nil {
 		return fmt.Errorf("sync %s: %w", l.dir, err)
 	}
 	if clean {
 		return nil
+	}
+	held, err := l.holdActive(active)
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", l.dir, err)
 	}
 	defer held.release()
 	if err := held.file.Sync(); err != nil {
@@ -224,12 +228,10 @@ func (l *Log) Abandon() {
 	handles := make([]*handle, 0, len(l.segments))
 	if !l.closed {
 		for _, s := range l.segments {
-			handles = append(handles, s.handle)
-			s.handle = nil
+			handles = append(handles, l.forget(s))
 		}
 	}
 	l.closed = true
-	l.openLRU = nil
 	l.mu.Unlock()
 	for _, h := range handles {
 		h.release()

@@ -46,6 +46,9 @@ func TestLogAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		config := Config{SegmentBytes: 600, IndexInterval: int64(rapid.IntRange(1, 300).Draw(t, "interval"))}
+		if rapid.Bool().Draw(t, "a pool for one file") {
+			config.Files = NewFilePool(1)
+		}
 		open := func() *Log {
 			l, err := Open(d, "log", testFraming{}, config)
 			if err != nil {

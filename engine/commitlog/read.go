@@ -33,46 +33,32 @@ func (v view) release() { v.handle.release() }
 
 // view opens the segment if need be. The caller releases the view.
 func (l *Log) view(s *segment) (view, error) {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return view{}, ErrClosed
-	}
-	if s.handle != nil {
-		evicted := l.noteOpen(s)
-		v := l.viewOf(s, s.handle.retain(), s.index)
-		l.mu.Unlock()
-		evicted.release()
-		return v, nil
-	}
-	gone := !slices.Contains(l.segments, s)
-	l.mu.Unlock()
-	if gone {
-		return view{}, errSegmentGone
-	}
-	return l.openSealed(s)
-}
-
-// noteOpen moves a sealed segment to the end of the least-recently-used list and returns the handle of the one that has to go. It is called with mu held.
-func (l *Log) noteOpen(s *segment) *handle {
-	if s == l.segments[len(l.segments)-1] || s.pinned {
-		return nil
-	}
-	for i, open := range l.openLRU {
-		if open == s {
-			l.openLRU = append(l.openLRU[:i], l.openLRU[i+1:]...)
-			break
+	for {
+		l.mu.RLock()
+		switch {
+		case l.closed:
+			l.mu.RUnlock()
+			return view{}, ErrClosed
+		case s.handle != nil:
+			l.noteUse(s)
+			v := l.viewOf(s, s.handle.retain(), s.index)
+			l.mu.RUnlock()
+			return v, nil
 		}
+		gone, active := !slices.Contains(l.segments, s), s == l.segments[len(l.segments)-1]
+		l.mu.RUnlock()
+		switch {
+		case gone:
+			return view{}, errSegmentGone
+		case !active:
+			return l.openSealed(s)
+		}
+		held, err := l.holdActive(s)
+		if err != nil {
+			return view{}, err
+		}
+		held.release() // and look again: by now it may be open, or no longer the active one
 	}
-	l.openLRU = append(l.openLRU, s)
-	if len(l.openLRU) <= maxOpenSealed {
-		return nil
-	}
-	victim := l.openLRU[0]
-	l.openLRU = append(l.openLRU[:0], l.openLRU[1:]...)
-	evicted := victim.handle
-	victim.handle, victim.index = nil, nil
-	return evicted
 }
 
 // openSealed opens a sealed segment's file and loads its indexes, both outside the lock; of two readers that do so at once, one wins.
@@ -93,14 +79,14 @@ func (l *Log) openSealed(s *segment) (view, error) {
 		opened.release() // perhaps of another segment of the same name
 		return view{}, errSegmentGone
 	}
-	var evicted *handle
+	var victim *openSegment
 	if !l.closed && s.handle == nil {
 		s.handle, s.index = opened.retain(), index
-		evicted = l.noteOpen(s)
+		victim = l.noteOpen(s)
 	}
 	v := l.viewOf(s, opened, index)
 	l.mu.Unlock()
-	evicted.release()
+	victim.evict()
 	return v, nil
 }
 

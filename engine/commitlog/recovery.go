@@ -30,7 +30,10 @@ type Recovery struct {
 // Open opens the log in a directory of d, or creates it. A torn tail (frames of the last segment that a crash left half-written) is
 // cut and reported by [Log.Recovery]. Damage before the tail cannot come from a crash: it is a *CorruptError.
 func Open(d disk.Disk, dir string, framing Framing, config Config) (*Log, error) {
-	l := &Log{disk: d, dir: dir, framing: framing, config: config.withDefaults()}
+	l := &Log{disk: d, dir: dir, framing: framing, config: config.withDefaults(), files: config.Files}
+	if l.files == nil {
+		l.files, l.ownFiles = NewFilePool(maxOpenSealed), true
+	}
 	if err := l.open(); err != nil {
 		l.closeDurable()
 		for _, s := range l.segments {
@@ -38,6 +41,10 @@ func Open(d disk.Disk, dir string, framing Framing, config Config) (*Log, error)
 		}
 		return nil, fmt.Errorf("open log %s: %w", dir, err)
 	}
+	l.mu.Lock()
+	victim := l.noteOpen(l.segments[len(l.segments)-1])
+	l.mu.Unlock()
+	victim.evict()
 	return l, nil
 }
 

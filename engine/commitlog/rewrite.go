@@ -149,8 +149,8 @@ func (r *Rewrite) commit() error {
 	_ = r.made.saveIndexes(l.disk, l.dir)
 	// From now on it is opened by its own name, as other sealed segments are.
 	l.mu.Lock()
-	held := r.made.handle
-	r.made.handle, r.made.index, r.made.pinned = nil, nil, false
+	held := l.forget(r.made)
+	r.made.index, r.made.pinned = nil, false
 	l.mu.Unlock()
 	held.release()
 	return nil
@@ -168,9 +168,8 @@ func (r *Rewrite) swapIn(old []*segment) {
 	segments = append(segments, r.made)
 	l.segments = append(segments, l.segments[at+len(old):]...)
 	for _, s := range old {
-		l.forget(s)
-		freed = append(freed, s.handle)
-		s.handle, s.index = nil, nil
+		freed = append(freed, l.forget(s))
+		s.index = nil
 	}
 	l.mu.Unlock()
 	for _, h := range freed {

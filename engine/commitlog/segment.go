@@ -29,7 +29,8 @@ type segment struct {
 	maxTime    int64     // largest time of a frame, ns since 1970, of a sealed segment; 0: none
 	began      time.Time // when this process made or opened it
 	provenance provenance
-	pinned     bool // its file has not its own name yet, so that it must stay open
+	open       *openSegment // its place in the pool; nil when it has none
+	pinned     bool         // its file has not its own name yet, so that it must stay open
 }
 
 func (s *segment) file(dir, suffix string) string {

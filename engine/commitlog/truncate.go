@@ -79,28 +79,18 @@ func (l *Log) dropLast() error {
 	}
 	l.mu.Lock()
 	l.segments = append([]*segment(nil), l.segments[:len(l.segments)-1]...)
-	l.forget(previous)
-	old := previous.handle
+	old := l.forget(previous)
 	index := v.index
 	previous.handle, previous.index = newHandle(writable), &index
+	victim := l.noteOpen(previous)
 	l.next = max(previous.next, l.start)
 	l.synced = min(l.synced, l.next)
-	gone := last.handle
-	last.handle, last.index = nil, nil // readers that chose it must not take it up again
+	gone := l.forget(last) // readers that chose it must not take it up again
 	l.mu.Unlock()
 	old.release()
 	gone.release()
+	victim.evict()
 	return nil
-}
-
-// forget takes a segment off the list of open sealed segments. It is called with mu held.
-func (l *Log) forget(s *segment) {
-	for i, open := range l.openLRU {
-		if open == s {
-			l.openLRU = append(l.openLRU[:i], l.openLRU[i+1:]...)
-			return
-		}
-	}
 }
 
 func (l *Log) truncateLast(next int64) error {
@@ -136,10 +126,10 @@ func (l *Log) truncateLast(next int64) error {
 	l.next = max(last, l.start)
 	l.synced = min(l.synced, l.next)
 	l.mu.Unlock()
-	if err := active.handle.file.Truncate(end); err != nil {
+	if err := v.handle.file.Truncate(end); err != nil {
 		return err
 	}
-	if err := active.handle.file.Sync(); err != nil {
+	if err := v.handle.file.Sync(); err != nil {
 		return err
 	}
 	l.raiseDurable(active.base, end, last, l.cuts)
@@ -224,14 +214,14 @@ func (l *Log) reset(next int64) error {
 	}
 	l.mu.Lock()
 	l.segments = []*segment{created}
-	l.openLRU = nil
 	l.start, l.next, l.synced = next, next, next
 	gone := make([]*handle, len(old))
 	for i, s := range old {
-		gone[i] = s.handle
-		s.handle, s.index = nil, nil
+		gone[i] = l.forget(s)
 	}
+	victim := l.noteOpen(created)
 	l.mu.Unlock()
+	victim.evict()
 	for _, h := range gone {
 		h.release()
 	}
@@ -267,9 +257,7 @@ func (l *Log) DeleteBefore(start int64) error {
 		}
 		oldest := l.segments[0]
 		l.segments = append([]*segment(nil), l.segments[1:]...)
-		l.forget(oldest)
-		held := oldest.handle
-		oldest.handle = nil
+		held := l.forget(oldest)
 		l.mu.Unlock()
 		held.release()
 		if err := l.removeSegmentFiles(oldest); err != nil {
