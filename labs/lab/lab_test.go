@@ -118,3 +118,25 @@ func TestATextNamesOnlyAddressesThatThereAre(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestBrokenLinesOfChineseLeaveNoGap(t *testing.T) {
+	good, err := catalogue.Files.ReadFile("01-first-messages/lab.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{
+		"01-first-messages/lab.yaml": {Data: good},
+		"01-first-messages/en.md":    {Data: []byte("one line\nand another")},
+		"01-first-messages/zh.md":    {Data: []byte("各自拿到\n全部消息，\n再看 broker\n做什么")},
+	}
+	loaded, err := lab.Load(files, "01-first-messages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := loaded.Body["zh"]; !strings.Contains(got, "各自拿到全部消息，再看 broker") {
+		t.Errorf("Chinese: %q", got)
+	}
+	if got := loaded.Body["en"]; !strings.Contains(got, "one line\nand another") {
+		t.Errorf("English: %q", got)
+	}
+}

@@ -49,7 +49,9 @@ func Load(catalogue fs.FS, id string) (*Lab, error) {
 	if err := yaml.UnmarshalWithOptions(content, loaded, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	markdown := goldmark.New(goldmark.WithExtensions(extension.Table))
+	// Where a line of Chinese is broken in the file, no gap must be seen.
+	chinese := extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksCSS3Draft))
+	markdown := goldmark.New(goldmark.WithExtensions(extension.Table, chinese))
 	for _, language := range Languages {
 		text, err := fs.ReadFile(catalogue, path.Join(id, language+".md"))
 		if err != nil {
