@@ -79,6 +79,10 @@ func (r *Runner) kafkaDeleteGroup(ctx context.Context, action *lab.KafkaDeleteGr
 			switch {
 			case err == nil || errors.Is(err, kerr.GroupIDNotFound):
 				return nil
+			case errors.Is(err, kerr.NonEmptyGroup):
+				if err := removeStaticMembers(ctx, admin, action.Group); err != nil {
+					return err
+				}
 			case !kerr.IsRetriable(err) && !errors.Is(err, kerr.CoordinatorNotAvailable):
 				return fmt.Errorf("delete consumer group %s: %w", action.Group, err)
 			}
@@ -87,6 +91,31 @@ func (r *Runner) kafkaDeleteGroup(ctx context.Context, action *lab.KafkaDeleteGr
 			}
 		}
 	})
+}
+
+// removeStaticMembers takes the members out of a group that do not leave by themselves. A dynamic member that is still there belongs to
+// somebody, who must stop it.
+func removeStaticMembers(ctx context.Context, admin *kadm.Client, group string) error {
+	described, err := admin.DescribeGroups(ctx, group)
+	if err != nil {
+		return fmt.Errorf("ask who is in consumer group %s: %w", group, err)
+	}
+	leaving := kadm.LeaveGroup(group)
+	static := 0
+	for _, member := range described[group].Members {
+		if member.InstanceID == nil {
+			return fmt.Errorf("consumer group %s still has the member %s at %s: stop that consumer first", group, member.ClientID, member.ClientHost)
+		}
+		leaving.InstanceIDs(*member.InstanceID)
+		static++
+	}
+	if static == 0 {
+		return nil
+	}
+	if _, err := admin.LeaveGroup(ctx, leaving); err != nil {
+		return fmt.Errorf("take the static members out of consumer group %s: %w", group, err)
+	}
+	return nil
 }
 
 // produceOptions: idempotence needs acks=all. Who expects an error wants to see the first one, not what comes after many attempts.
