@@ -67,3 +67,17 @@ func InspectDurable(bytes []byte) (DurableContent, bool) {
 	m := newestDurableMark(bytes)
 	return DurableContent{Segment: m.base, Bytes: m.size, Next: m.next}, m.sequence > 0
 }
+
+// InspectMoved reads a moved file, see FORMAT.md: the segments that are on a medium.
+func InspectMoved(bytes []byte) ([]SegmentInfo, error) {
+	segments, err := decodeMoved(bytes)
+	var infos []SegmentInfo
+	for _, s := range segments {
+		info := SegmentInfo{Base: s.base, Next: s.next, Size: s.size, File: s.file("", logSuffix), Moved: true}
+		if s.maxTime > 0 {
+			info.MaxTime = time.Unix(0, s.maxTime)
+		}
+		infos = append(infos, info)
+	}
+	return infos, err
+}

@@ -44,6 +44,8 @@ type Config struct {
 	IndexInterval int64
 	// Files bounds the open files of all logs that share it. Nil: this log keeps its active segment open and up to four sealed ones.
 	Files *FilePool
+	// Tier is another place for sealed segments. Nil: there is none.
+	Tier *Tier
 }
 
 func (c Config) withDefaults() Config {
@@ -85,6 +87,9 @@ type Log struct {
 	files    *FilePool // of the segments with an open file
 	ownFiles bool      // the pool is this log's own: the active segment is not counted and stays open
 
+	uploading  []*segment // on their way to the medium
+	collecting bool       // orphans
+
 	cuts int // times that the log was cut, so that a sync that ran beside a cut vouches for nothing
 
 	marking   sync.Mutex // orders the writes of the durable file, see durable.go; guards the fields below
@@ -109,6 +114,8 @@ type SegmentInfo struct {
 	Next int64
 	Size int64
 	File string
+	// Moved: it is on the medium, and not at File.
+	Moved bool
 	// MaxTime is the largest time of a frame; zero when no frame has one.
 	MaxTime time.Time
 }
@@ -139,7 +146,7 @@ func (l *Log) Segments() []SegmentInfo {
 	defer l.mu.RUnlock()
 	infos := make([]SegmentInfo, len(l.segments))
 	for i, s := range l.segments {
-		infos[i] = SegmentInfo{Base: s.base, Next: s.next, Size: s.size, File: s.file(l.dir, logSuffix)}
+		infos[i] = SegmentInfo{Base: s.base, Next: s.next, Size: s.size, File: s.file(l.dir, logSuffix), Moved: s.moved}
 		latest := s.maxTime
 		if i == len(l.segments)-1 {
 			latest = s.index.maxTime

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sort"
 	"sync"
@@ -63,7 +62,7 @@ func (l *Log) view(s *segment) (view, error) {
 
 // openSealed opens a sealed segment's file and loads its indexes, both outside the lock; of two readers that do so at once, one wins.
 func (l *Log) openSealed(s *segment) (view, error) {
-	file, err := l.disk.OpenFile(s.file(l.dir, logSuffix), os.O_RDONLY)
+	file, err := l.openSealedFile(s)
 	if err != nil {
 		return view{}, l.orGone(s, err)
 	}

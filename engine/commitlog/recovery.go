@@ -70,21 +70,34 @@ func (l *Log) open() error {
 	if err != nil {
 		return err
 	}
+	if bases, err = l.openMoved(bases); err != nil {
+		return err
+	}
+	if len(l.segments) > 0 {
+		start = max(start, l.segments[0].base)
+	}
 	if len(bases) == 0 {
-		// What an earlier log in this directory left behind vouches for nothing.
-		if err := l.lowerDurable(start); err != nil {
-			return err
-		}
 		if err := l.syncAncestors(); err != nil {
 			return err
 		}
-		created, err := createSegment(l.disk, l.dir, start)
+		base := start
+		if n := len(l.segments); n > 0 {
+			base = max(base, l.segments[n-1].next)
+			if err := l.checkDurable(l.segments[n-1], l.segments[n-1].size); err != nil {
+				return err
+			}
+		}
+		// What an earlier log in this directory left behind vouches for nothing.
+		if err := l.lowerDurable(base); err != nil {
+			return err
+		}
+		created, err := createSegment(l.disk, l.dir, base)
 		if err != nil {
 			return err
 		}
-		bases, l.segments = []int64{start}, []*segment{created}
+		l.segments = append(l.segments, created)
 	}
-	for i, base := range bases[len(l.segments):] {
+	for i, base := range bases {
 		last := i == len(bases)-1
 		s, err := l.openSegment(base, last)
 		if err != nil {
@@ -109,6 +122,31 @@ func (l *Log) syncAncestors() error {
 		}
 	}
 	return nil
+}
+
+// openMoved begins the list of segments with those that are on the medium. A file that one of them has left is removed: the moved file
+// has decided. It returns the bases of the segments that are on the disk.
+func (l *Log) openMoved(bases []int64) ([]int64, error) {
+	moved, err := loadMoved(l.disk, l.dir)
+	if err != nil || len(moved) == 0 {
+		return bases, err
+	}
+	if l.config.Tier == nil {
+		return nil, fmt.Errorf("its segments up to offset %d are on a medium, and it is opened without one", moved[len(moved)-1].next-1)
+	}
+	l.segments = moved
+	kept := bases[:0]
+	for _, base := range bases {
+		if slices.ContainsFunc(moved, func(s *segment) bool { return s.base == base }) {
+			left := &segment{base: base}
+			if err := l.disk.Remove(left.file(l.dir, logSuffix)); err != nil {
+				return nil, err
+			}
+		} else {
+			kept = append(kept, base)
+		}
+	}
+	return kept, l.disk.SyncDir(l.dir)
 }
 
 func (l *Log) listSegments() ([]int64, error) {
@@ -322,9 +360,14 @@ func loadStart(d disk.Disk, dir string) (int64, error) {
 }
 
 func saveStart(d disk.Disk, dir string, start int64) error {
-	name := path.Join(dir, startFile)
 	bytes := binary.BigEndian.AppendUint64(nil, uint64(start))
 	bytes = binary.BigEndian.AppendUint32(bytes, crc32.Checksum(bytes, castagnoli))
+	return replaceFile(d, dir, startFile, bytes)
+}
+
+// replaceFile makes a small file's contents others, all at once and durably.
+func replaceFile(d disk.Disk, dir, name string, bytes []byte) error {
+	name = path.Join(dir, name)
 	file, err := d.OpenFile(name+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err

@@ -60,6 +60,9 @@ func (l *Log) run(from, to int64) ([]*segment, error) {
 	if first < 0 || end < 0 || first >= end {
 		return nil, fmt.Errorf("%w: no sealed segments from %d up to %d", ErrOutOfRange, from, to)
 	}
+	if l.segments[first].moved {
+		return nil, ErrMoved
+	}
 	return l.segments[first:end], nil
 }
 

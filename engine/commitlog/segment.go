@@ -30,6 +30,7 @@ type segment struct {
 	began      time.Time // when this process made or opened it
 	provenance provenance
 	open       *openSegment // its place in the pool; nil when it has none
+	moved      bool         // it is on the medium
 	pinned     bool         // its file has not its own name yet, so that it must stay open
 }
 

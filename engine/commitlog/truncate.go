@@ -11,6 +11,9 @@ import (
 func (l *Log) TruncateTo(next int64) error {
 	l.mu.RLock()
 	start, end, err := l.start, l.next, l.usable()
+	if local := l.segments[l.movedCount()].base; err == nil && next < local && next >= start {
+		err = fmt.Errorf("%w up to offset %d, and only ResetTo drops it", ErrMoved, local)
+	}
 	l.mu.RUnlock()
 	switch {
 	case err != nil:
@@ -31,8 +34,9 @@ func (l *Log) TruncateTo(next int64) error {
 // goes down first: what is to be cut may be gone from now on.
 func (l *Log) truncate(next int64) error {
 	l.mu.RLock()
+	lowest := l.movedCount() // the first segment on the disk is the last one to go
 	at := len(l.segments) - 1
-	for at > 0 && l.segments[at].base >= next {
+	for at > lowest && l.segments[at].base >= next {
 		at--
 	}
 	base := l.segments[at].base
@@ -45,7 +49,7 @@ func (l *Log) truncate(next int64) error {
 		count := len(l.segments)
 		last := l.segments[count-1]
 		l.mu.RUnlock()
-		if last.base < next || count == 1 {
+		if last.base < next || count == lowest+1 {
 			return l.truncateLast(next)
 		}
 		if err := l.dropLast(); err != nil {
@@ -179,9 +183,28 @@ func (l *Log) ResetTo(next int64) error {
 func (l *Log) reset(next int64) error {
 	l.mu.RLock()
 	start := l.start
+	moved := l.segments[:l.movedCount()]
+	if len(moved) > 0 {
+		start = max(start, l.segments[len(moved)].base) // of the first one on the disk
+	}
 	l.mu.RUnlock()
 	if err := l.truncate(start); err != nil { // newest first: at no point is there a hole
 		return err
+	}
+	if len(moved) > 0 {
+		l.mu.Lock()
+		l.segments = append([]*segment(nil), l.segments[len(moved):]...)
+		var held []*handle
+		for _, s := range moved {
+			held = append(held, l.forget(s))
+		}
+		l.mu.Unlock()
+		for _, h := range held {
+			h.release()
+		}
+		if err := l.dropMoved(moved); err != nil {
+			return err
+		}
 	}
 	if err := l.lowerDurable(next); err != nil {
 		return err
@@ -260,7 +283,13 @@ func (l *Log) DeleteBefore(start int64) error {
 		held := l.forget(oldest)
 		l.mu.Unlock()
 		held.release()
-		if err := l.removeSegmentFiles(oldest); err != nil {
+		var err error
+		if oldest.moved {
+			err = l.dropMoved([]*segment{oldest})
+		} else {
+			err = l.removeSegmentFiles(oldest)
+		}
+		if err != nil {
 			return fmt.Errorf("delete %s before %d: %w", l.dir, start, err)
 		}
 	}

@@ -63,6 +63,11 @@ func File(out io.Writer, name string) error {
 		return printStart(out, name)
 	case base == "durable":
 		return printDurable(out, name)
+	case base == "moved":
+		return printMoved(out, name)
+	case strings.HasSuffix(base, ".swap"):
+		fmt.Fprintf(out, "%s: a replacement that is decided; opening the log puts it in the place of the segments that its name spans\n", name)
+		return printSegment(out, name, file, info.Size())
 	case base == "promise":
 		return printPromises(out, name)
 	case strings.HasPrefix(base, "snapshot-"):
@@ -70,7 +75,7 @@ func File(out io.Writer, name string) error {
 	case textFiles[base] != "":
 		return printText(out, name, textFiles[base])
 	}
-	return fmt.Errorf("%s: %w; known are segments (.log), their indexes (.index, .timeindex), start and durable, the ensemble's promise and snapshot-N, %s",
+	return fmt.Errorf("%s: %w; known are segments (.log), their indexes (.index, .timeindex), start, durable and moved, the ensemble's promise and snapshot-N, %s",
 		name, errUnknown, strings.Join(slices.Sorted(maps.Keys(textFiles)), ", "))
 }
 
@@ -141,6 +146,22 @@ func printDurable(out io.Writer, name string) error {
 		return fmt.Errorf("%s has no valid slot; the log goes on without it", name)
 	}
 	fmt.Fprintf(out, "%s: the first %d bytes of segment %d were synced, up to offset %d; damage in them is reported, not cut\n", name, content.Bytes, content.Segment, content.Next-1)
+	return nil
+}
+
+func printMoved(out io.Writer, name string) error {
+	bytes, err := readSmall(name)
+	if err != nil {
+		return err
+	}
+	segments, err := commitlog.InspectMoved(bytes)
+	if err != nil {
+		return fmt.Errorf("%s: %w; without it the log does not open", name, err)
+	}
+	fmt.Fprintf(out, "%s: %d segments are on another medium\n", name, len(segments))
+	for _, s := range segments {
+		fmt.Fprintf(out, "  %s: offsets %d to %d, %d bytes\n", s.File, s.Base, s.Next-1, s.Size)
+	}
 	return nil
 }
 

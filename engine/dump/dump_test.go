@@ -14,6 +14,7 @@ import (
 	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/tree"
 	"twinlog/engine/kafka/broker/records"
+	"twinlog/engine/media"
 	"twinlog/engine/pulsar/ledger"
 )
 
@@ -185,5 +186,37 @@ func TestDumpOfADirectory(t *testing.T) {
 	wantIn(t, out.String(), "a leader epoch, and the offset of the first record", "  4 17\n", "unknown.bin: not a file that can be put in words")
 	if err := File(&out, filepath.Join(dir, "unknown.bin")); err == nil || !strings.Contains(err.Error(), "known are segments") {
 		t.Errorf("an unknown file: %v", err)
+	}
+}
+
+func TestDumpOfMovedSegments(t *testing.T) {
+	memory := media.NewMemory()
+	dir := t.TempDir()
+	d, _ := disk.NewOS(dir)
+	log, err := commitlog.Open(d, "orders-0", records.Framing{}, commitlog.Config{SegmentBytes: 100, Tier: &commitlog.Tier{Medium: memory, Prefix: "orders-0/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Abandon()
+	for range 3 {
+		batch := records.Build([]records.Record{{Timestamp: 1, Value: []byte("an order")}})
+		records.Assign(batch, log.Next(), 7)
+		if _, err := log.Append(batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	upload, err := log.Upload(t.Context(), 0)
+	if err == nil {
+		err = upload.Adopt()
+	}
+	var out strings.Builder
+	if err == nil {
+		err = File(&out, filepath.Join(dir, "orders-0", "moved"))
+	}
+	if err != nil || !strings.Contains(out.String(), "00000000000000000000.log: offsets 0 to 0,") {
+		t.Fatal(err, out.String())
+	}
+	if section, err := log.Read(0, 1); err != nil || section.Size() == 0 {
+		t.Fatal(err)
 	}
 }
