@@ -71,6 +71,9 @@ func (d *Driver) createMissingTopic(ctx context.Context, wanted WantedTopic) {
 	for _, broker := range snapshot.Brokers() {
 		brokers = append(brokers, controller.Broker{ID: broker.ID, Rack: broker.Rack})
 	}
+	if len(brokers) == 0 {
+		return // no controller has told this broker about the cluster yet; the topic may be there, and who wants it asks again
+	}
 	refused := judgeName(topic.name, snapshot.TopicNames())
 	if refused == nil {
 		refused = d.place(topic, brokers)

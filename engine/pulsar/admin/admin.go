@@ -39,6 +39,7 @@ func Handler(b *broker.Broker) http.Handler {
 	engine.NoRoute(func(c *gin.Context) { refuse(c, http.StatusNotFound, "no such resource: "+c.Request.URL.Path) })
 	engine.NoMethod(func(c *gin.Context) { refuse(c, http.StatusMethodNotAllowed, "not allowed for "+c.Request.URL.Path) })
 	engine.Use(func(c *gin.Context) { c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody) })
+	engine.Use(refuseForeignPages)
 	h := &handler{broker: b}
 	h.routeLookup(engine.Group("/lookup/v2"))
 	v2 := engine.Group("/admin/v2")
@@ -51,6 +52,18 @@ func Handler(b *broker.Broker) http.Handler {
 		h.routeTopics(v2.Group("/"+domain), domain)
 	}
 	return engine
+}
+
+// refuseForeignPages refuses what a page of another site makes a browser send: there is no authentication that would tell it from a
+// student. Clients that are no browser send no Origin.
+func refuseForeignPages(c *gin.Context) {
+	origin := c.GetHeader("Origin")
+	if origin == "" {
+		return
+	}
+	if page, err := url.Parse(origin); err != nil || page.Host != c.Request.Host {
+		refuse(c, http.StatusForbidden, fmt.Sprintf("requests of pages at %q are not served", origin))
+	}
 }
 
 // refuse answers an error the way Pulsar does.

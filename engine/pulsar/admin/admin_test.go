@@ -379,3 +379,28 @@ func TestSchemas(t *testing.T) {
 	c.expect("DELETE", schema, "", 200, `"version":1`)
 	c.expect("GET", schema, "", 404, "Schema not found")
 }
+
+func TestPagesOfOtherSitesAreRefused(t *testing.T) {
+	c := newCluster(t)
+	own := strings.TrimPrefix(c.http[0], "http://")
+	for origin, want := range map[string]int{
+		"": http.StatusOK, "http://" + own: http.StatusOK,
+		"http://evil.example": http.StatusForbidden, "null": http.StatusForbidden, "http://" + own + ".evil.example": http.StatusForbidden,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.http[0]+"/admin/v2/clusters", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if origin != "" {
+			request.Header.Set("Origin", origin)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("Origin %q: %s, want %d", origin, response.Status, want)
+		}
+	}
+}
