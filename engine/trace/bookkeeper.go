@@ -70,10 +70,12 @@ type LedgerDeleted struct {
 
 // EntryStored: a bookie has the entry in its journal, synced. Hot.
 type EntryStored struct {
-	Ledger int64  `json:"ledger"`
-	Entry  int64  `json:"entry"` // the last one, when folded
-	Bytes  int64  `json:"bytes"`
-	Folded Folded `json:"folded,omitempty"`
+	Ledger int64 `json:"ledger"`
+	Entry  int64 `json:"entry"` // the last one, when folded
+	Bytes  int64 `json:"bytes"`
+	// Recovery: added by the recovery of the ledger or to replace a lost copy, which a fence does not refuse.
+	Recovery bool   `json:"recovery,omitempty"`
+	Folded   Folded `json:"folded,omitempty"`
 }
 
 // LastAddConfirmedAdvanced: the writer has the ack quorum for all entries up to LastAddConfirmed. Hot.
@@ -94,7 +96,12 @@ func (LedgerDeleted) Kind() string            { return "bookkeeper.ledgerDeleted
 func (EntryStored) Kind() string              { return "bookkeeper.entryStored" }
 func (LastAddConfirmedAdvanced) Kind() string { return "bookkeeper.lastAddConfirmedAdvanced" }
 
-func (e EntryStored) FlowKey() string              { return strconv.FormatInt(e.Ledger, 10) }
+func (e EntryStored) FlowKey() string {
+	if e.Recovery {
+		return strconv.FormatInt(e.Ledger, 10) + "/recovery"
+	}
+	return strconv.FormatInt(e.Ledger, 10)
+}
 func (e LastAddConfirmedAdvanced) FlowKey() string { return strconv.FormatInt(e.Ledger, 10) }
 
 func (e EntryStored) Merge(later Event) Event {

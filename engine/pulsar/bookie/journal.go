@@ -152,18 +152,30 @@ func (j *journal) commit(ctx context.Context, operations []operation) error {
 	if len(b.records) > 0 {
 		j.storage.add(ctx, b)
 	}
-	for _, ledger := range b.fenced {
-		j.tracer.Emit(trace.LedgerFenced{Ledger: ledger})
-	}
+	j.tell(b, operations, statuses)
 	for i, o := range operations {
-		if statuses[i] == wire.OK && o.request.Operation == wire.AddEntry {
-			j.tracer.Emit(trace.EntryStored{Ledger: o.request.Ledger, Entry: o.request.Entry, Bytes: int64(len(o.request.Body))})
-		}
 		o.done(statuses[i])
 	}
 	j.queue.release(weight)
 	j.boundStates()
 	return nil
+}
+
+// tell records what the batch did in an order that is true: an ordinary add that was accepted came before the fence of its ledger, one
+// of a recovery may have come after it.
+func (j *journal) tell(b *batch, operations []operation, statuses []wire.Status) {
+	stored := func(recovery bool) {
+		for i, o := range operations {
+			if r := o.request; statuses[i] == wire.OK && r.Operation == wire.AddEntry && r.Recovery == recovery {
+				j.tracer.Emit(trace.EntryStored{Ledger: r.Ledger, Entry: r.Entry, Bytes: int64(len(r.Body)), Recovery: recovery})
+			}
+		}
+	}
+	stored(false)
+	for _, ledger := range b.fenced {
+		j.tracer.Emit(trace.LedgerFenced{Ledger: ledger})
+	}
+	stored(true)
 }
 
 func commitCapacity(operations []operation) int {

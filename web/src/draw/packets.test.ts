@@ -21,6 +21,7 @@ const palette: Palette = {
   flows: { write: 'orange', replicate: 'blue', read: 'green', coordinate: 'violet', consensus: 'grey' },
   surface: 'white',
   bad: 'red',
+  warn: 'amber',
 };
 const points = { of: (place: readonly string[]) => ({ a: { x: 0, y: 0 }, b: { x: 100, y: 0 } })[place[0]!] };
 

@@ -5,6 +5,7 @@ export interface Palette {
   flows: Record<Flow, string>;
   surface: string;
   bad: string;
+  warn: string;
 }
 
 export interface DrawOptions {

@@ -6,5 +6,5 @@ export function readPalette(element: Element): Palette {
   const style = getComputedStyle(element);
   const colour = (name: string) => style.getPropertyValue(name).trim();
   const flows = Object.fromEntries(FLOWS.map((flow) => [flow, colour(`--${flow}`)])) as Record<Flow, string>;
-  return { flows, surface: colour('--surface'), bad: colour('--bad') };
+  return { flows, surface: colour('--surface'), bad: colour('--bad'), warn: colour('--warn') };
 }

@@ -8,6 +8,8 @@ export interface BundlePiece {
   from: number;
   to: number;
   owner: string;
+  /** False: the trace has not named it yet. */
+  known: boolean;
   /** The owner's place among the brokers, from 0; -1 when nobody owns it. Picks colour and pattern. */
   ownerIndex: number;
   topics: { topic: string; label: string; at: number }[];
@@ -89,7 +91,7 @@ function namespaceRings(state: State, order: Map<string, number>): NamespaceRing
     const topics = sortedEntries(state.pulsar.topics)
       .filter(([, topic]) => topic.namespace === bundle.namespace && topic.bundle === bundle.range)
       .map(([topic, value]) => ({ topic, label: topicLabel(topic), at: value.hash / HASH_SPACE }));
-    ring.bundles.push({ range: bundle.range, from, to, owner: bundle.owner, ownerIndex: order.get(bundle.owner) ?? -1, topics });
+    ring.bundles.push({ range: bundle.range, from, to, owner: bundle.owner, known: true, ownerIndex: order.get(bundle.owner) ?? -1, topics });
   }
   for (const ring of rings.values()) ring.bundles = withGaps(ring.bundles.sort((a, b) => a.from - b.from));
   return [...rings.values()].sort((a, b) => Number(a.internal) - Number(b.internal) || byName(a.namespace, b.namespace));
@@ -100,7 +102,7 @@ function withGaps(known: BundlePiece[]): BundlePiece[] {
   const whole: BundlePiece[] = [];
   let at = 0;
   const gapTo = (to: number) => {
-    if (to > at) whole.push({ range: `${hex(at)}_${hex(to)}`, from: at, to, owner: '', ownerIndex: -1, topics: [] });
+    if (to > at) whole.push({ range: `${hex(at)}_${hex(to)}`, from: at, to, owner: '', known: false, ownerIndex: -1, topics: [] });
   };
   for (const bundle of known) {
     gapTo(bundle.from);

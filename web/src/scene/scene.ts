@@ -2,6 +2,7 @@ import type { State } from '../trace/types';
 import { ensembleScene, type EnsembleScene } from './ensemble';
 import { kafkaScene, type KafkaScene } from './kafka';
 import { ledgersScene, type LedgersScene } from './ledgers';
+import { disturbedLinks, type DisturbedLink } from './links';
 import { pulsarScene, type PulsarScene } from './pulsar';
 
 /**
@@ -15,7 +16,7 @@ export interface Scene {
   storage: LedgersScene;
   /** Records that nodes could not keep: the picture has holes. */
   dropped: number;
-  links: number;
+  links: DisturbedLink[];
 }
 
 export function sceneOf(state: State): Scene {
@@ -25,6 +26,6 @@ export function sceneOf(state: State): Scene {
     pulsar: pulsarScene(state),
     storage: ledgersScene(state),
     dropped: Object.values(state.dropped).reduce((sum, count) => sum + count, 0),
-    links: Object.keys(state.links).length,
+    links: disturbedLinks(state),
   };
 }

@@ -83,6 +83,8 @@ export interface EntryStored {
   /** the last one, when folded */
   entry: number;
   bytes: number;
+  /** Recovery: added by the recovery of the ledger or to replace a lost copy, which a fence does not refuse. */
+  recovery?: boolean;
   folded?: number;
 }
 

@@ -159,6 +159,40 @@ export class TraceStore {
     return this.firstN + low;
   }
 
+  /** The newest records up to n that pass the test, newest first, at most limit of them out of the last reach records. */
+  preceding(n: number, test: (record: TypedRecord) => boolean, limit: number, reach = Infinity): TypedRecord[] {
+    const found: TypedRecord[] = [];
+    const last = Math.min(n, this.lastN) - this.firstN - 1;
+    for (let index = last; index >= 0 && last - index < reach && found.length < limit; index--) {
+      const record = this.records[index]!;
+      if (test(record)) found.push(record);
+    }
+    return found;
+  }
+
+  /** The first records after n that pass the test, at most limit of them out of the next reach records. */
+  following(n: number, test: (record: TypedRecord) => boolean, limit: number, reach: number): TypedRecord[] {
+    const found: TypedRecord[] = [];
+    const first = Math.max(0, n - this.firstN);
+    for (let index = first; index < this.records.length && index - first < reach && found.length < limit; index++) {
+      const record = this.records[index]!;
+      if (test(record)) found.push(record);
+    }
+    return found;
+  }
+
+  /** Tells every record at hand anew, oldest first, each with the state after it. The state is the walk's own. */
+  replay(begin: (state: State) => void, told: (record: TypedRecord, state: State) => void): void {
+    const start = this.checkpoints[0];
+    if (!start) return;
+    const state = structuredClone(start.state);
+    begin(state);
+    for (const record of this.records) {
+      apply(state, record);
+      told(record, state);
+    }
+  }
+
   private checkpointBefore(n: number): Checkpoint {
     let found = this.checkpoints[0]!;
     for (const checkpoint of this.checkpoints) {

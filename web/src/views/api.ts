@@ -6,6 +6,8 @@ import type {
   TraceRecord,
   WireEvents,
   WireLabs,
+  WireLink,
+  WireLinks,
   WireProblem,
   WireWorkloads,
   WorkloadCounts,
@@ -47,6 +49,11 @@ export type NodeAction = 'kill' | 'stop' | 'start' | 'pause' | 'resume';
 
 export function actOnNode(node: string, action: NodeAction): Promise<unknown> {
   return request('POST', `nodes/${encodeURIComponent(node)}/${action}`);
+}
+
+/** Sets the rule of one direction between two nodes; all zero heals it. */
+export function setLink(from: string, to: string, rule: Omit<WireLink, 'from' | 'to'>): Promise<WireLinks> {
+  return request('PUT', 'links', { from, to, ...rule });
 }
 
 export async function listWorkloads(): Promise<WorkloadStatus[]> {

@@ -1,9 +1,13 @@
 import { Anchors } from '../draw/anchors';
+import { drawLinks } from '../draw/links';
 import { drawPackets, type Palette } from '../draw/packets';
 import { readPalette } from '../draw/palette';
+import { Invariants, type Light } from '../scene/invariants';
 import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
+import { inspectionOf, overviewOf, type Inspected, type Inspection, type Overview } from '../scene/inspection';
 import { sceneOf, type Scene } from '../scene/scene';
 import { Story, type Sentence } from '../scene/story';
+import type { Thing } from '../scene/things';
 import { Connection, type ConnectionState } from '../trace/connection';
 import { LOST_AFTER_MS } from '../trace/flights';
 import { Playback, type Mode } from '../trace/playback';
@@ -20,6 +24,8 @@ const HISTORY_LIMIT = 40_000;
 /** Between two pictures of what has a name: it is DOM, and nobody reads faster. */
 const SCENE_EVERY_MS = 60;
 const STATUS_EVERY_MS = 1000;
+/** While the clock runs, the inspector's history is looked up so often. */
+const INSPECTION_EVERY_MS = 400;
 /** With reduced motion the canvas shows a new step this often. */
 const STEP_MS = 500;
 
@@ -51,6 +57,11 @@ export class Classroom {
   inFlight = $state.raw<InFlight>({ counts: noFlow(), surplus: 0 });
   hiddenFlows = $state.raw<ReadonlySet<Flow>>(new Set());
   resynchronised = $state(0);
+  lights = $state.raw<readonly Light[]>([]);
+  /** What the inspector shows, of the thing that it was asked for last. */
+  inspection = $state.raw<Inspection | undefined>(undefined);
+  /** Everything that can be inspected, while nothing is. */
+  overview = $state.raw<Overview | undefined>(undefined);
 
   /** Frames drawn and how long drawing took, for measurements. */
   readonly frames = { count: 0, spentMS: 0 };
@@ -58,6 +69,7 @@ export class Classroom {
   private readonly store = new TraceStore();
   private readonly playback = new Playback(FLIGHT_MS + 200);
   private readonly story = new Story();
+  private invariants = new Invariants();
   private readonly stream: Connection;
   private readonly anchors = new Anchors();
   private context: CanvasRenderingContext2D | undefined;
@@ -72,6 +84,9 @@ export class Classroom {
   private shownN = -1;
   private canvasEmpty = false;
   private storyChanged = false;
+  private inspected: Partial<Inspected> | undefined;
+  private inspectedN = -1;
+  private lastInspection = -Infinity;
 
   constructor(url: string) {
     this.stream = new Connection(url, {
@@ -167,10 +182,22 @@ export class Classroom {
     this.hiddenFlows = hidden;
   }
 
+  /** Keeps telling of a thing, or without one of all there is to inspect, until the returned function is called. */
+  inspect(thing: Thing | undefined, everything: boolean): () => void {
+    const asked = thing ? { thing, everything } : {};
+    this.inspected = asked;
+    this.inspectedN = -1;
+    return () => {
+      if (this.inspected === asked) this.inspected = undefined;
+    };
+  }
+
   private take(frame: Frame): void {
     if (frame.type === 'snapshot') {
       this.store.reset(frame);
       this.story.begin(frame.state);
+      this.invariants = new Invariants();
+      this.invariants.begin(frame.state);
       this.resynchronised = frame.resynchronised;
       this.shownN = -1;
       this.storyChanged = true;
@@ -181,6 +208,7 @@ export class Classroom {
     const now = performance.now();
     const fresh = this.store.append(frame.records, (record, state) => {
       if (this.story.take(record, state)) this.storyChanged = true;
+      this.invariants.take(record, state);
     });
     const newest = fresh.at(-1);
     if (newest) this.playback.observe(newest.time, now);
@@ -195,11 +223,22 @@ export class Classroom {
       const earlier = new Story();
       if (this.store.prepend(records, (record, state) => earlier.take(record, state))) {
         this.story.prepend(earlier);
+        this.checkAnew();
         this.storyChanged = true;
       }
     } catch (error) {
       console.warn('what happened before this page was opened cannot be fetched:', error);
     }
+  }
+
+  /** The invariants begin where the records begin: when earlier ones came, all are checked in their order. */
+  private checkAnew(): void {
+    const invariants = new Invariants();
+    this.store.replay(
+      (state) => invariants.begin(state),
+      (record, state) => invariants.take(record, state),
+    );
+    this.invariants = invariants;
   }
 
   private onFrame(now: number): void {
@@ -221,14 +260,14 @@ export class Classroom {
     const still = this.stillness.matches;
     if (still && now - this.lastStep < STEP_MS) return undefined;
     this.lastStep = now;
-    const { time, speed } = this.playback;
-    const minFlight = FLIGHT_MS * speed;
-    const flights = this.store.flights.between(time - LOST_AFTER_MS, time + minFlight);
-    const scene = packetsAt(flights, time, { minFlight, limit: PACKET_LIMIT, hidden: this.hiddenFlows });
-    if (scene.packets.length === 0 && this.canvasEmpty) return scene; // calm: nothing moves, nothing is drawn
-    this.canvasEmpty = scene.packets.length === 0;
+    const scene = this.packetsNow();
+    const links = this.scene?.links ?? [];
+    const empty = scene.packets.length === 0 && links.length === 0;
+    if (empty && this.canvasEmpty) return scene; // calm: nothing moves, nothing is drawn
+    this.canvasEmpty = empty;
     this.anchors.measure(now);
     drawPackets(context, scene.packets, this.anchors, palette, { still, ratio: this.anchors.ratio });
+    drawLinks(context, links, this.anchors, palette);
     return scene;
   }
 
@@ -237,8 +276,27 @@ export class Classroom {
     this.shownN = n;
     const before = performance.now();
     this.scene = sceneOf(this.store.seek(n));
+    this.lights = this.invariants.at(n);
     this.sceneEvery = Math.min(1000, Math.max(SCENE_EVERY_MS, (performance.now() - before) * 10));
     this.anchors.touch();
+  }
+
+  private publishInspection(now: number, n: number): void {
+    const { inspected } = this;
+    const fresh = this.inspectedN < 0;
+    if (!inspected || (!fresh && (n === this.inspectedN || now - this.lastInspection < INSPECTION_EVERY_MS))) return;
+    this.inspectedN = n;
+    this.lastInspection = now;
+    const { thing, everything = false } = inspected;
+    if (thing) this.inspection = inspectionOf({ thing, everything }, this.store, n);
+    else this.overview = overviewOf(this.store, n, this.packetsNow().packets);
+  }
+
+  private packetsNow(): PacketScene {
+    const { time, speed } = this.playback;
+    const minFlight = FLIGHT_MS * speed;
+    const flights = this.store.flights.between(time - LOST_AFTER_MS, time + minFlight);
+    return packetsAt(flights, time, { minFlight, limit: PACKET_LIMIT, hidden: this.hiddenFlows });
   }
 
   private publish(now: number, n: number, flying: PacketScene | undefined): void {
@@ -248,6 +306,7 @@ export class Classroom {
       const { mode, speed, time } = this.playback;
       const span = this.store.span ?? { from: time, to: time };
       const to = mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
+      this.publishInspection(now, n);
       this.clock = { mode, speed, time, n, from: span.from, to };
     }
     if (this.storyChanged) {

@@ -116,18 +116,18 @@ describe('a log strip', () => {
   };
 
   it('says what it shows', () => {
-    const item = show(LogStrip, { strip, node: 'kafka-1', roomy: false }).querySelector('li')!;
+    const item = show(LogStrip, { strip, node: 'kafka-1', broker: 1, roomy: false }).querySelector('li')!;
     expect(item.getAttribute('aria-label')).toBe('orders-0: follower, in sync, log end 30, high watermark 20');
   });
 
   it('draws up to the high watermark solid, the rest up to the end hatched', () => {
-    const [log, rest] = show(LogStrip, { strip, node: 'kafka-1', roomy: false }).querySelectorAll<HTMLElement>('.log');
+    const [log, rest] = show(LogStrip, { strip, node: 'kafka-1', broker: 1, roomy: false }).querySelectorAll<HTMLElement>('.log');
     expect([log!.style.width, rest!.style.left, rest!.style.width]).toEqual(['50%', '50%', '25%']);
   });
 
   it('follows the language', () => {
     setLanguage('zh');
-    const item = show(LogStrip, { strip, node: 'kafka-1', roomy: false }).querySelector('li')!;
+    const item = show(LogStrip, { strip, node: 'kafka-1', broker: 1, roomy: false }).querySelector('li')!;
     expect(item.getAttribute('aria-label')).toBe('orders-0：follower，同步中，日志末端 30，高水位 20');
   });
 });

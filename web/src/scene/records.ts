@@ -1,0 +1,176 @@
+import type { Text } from '../i18n/message';
+import type { State, TypedRecord } from '../trace/types';
+import type { Fact } from './facts';
+import { topicLabel } from './pulsar';
+import { sentenceOf } from './story';
+import { named, replicaOf, type Thing } from './things';
+
+/** A record as one sentence: the story's own if it is notable, else one that says what it is. */
+export function recordText(record: TypedRecord, state: State): Text {
+  return sentenceOf(record, state)?.text ?? everydayText(record);
+}
+
+/** Records that come by the thousand under load: nobody reads all of them. */
+const EVERYDAY = new Set([
+  'message.sent', 'message.received', 'kafka.appended', 'kafka.highWatermarkAdvanced', 'kafka.followerFetched', 'kafka.acknowledged', 'kafka.requestDelayed',
+  'kafka.offsetCommitted', 'pulsar.published', 'pulsar.dispatched', 'pulsar.cursorMoved', 'bookkeeper.entryStored', 'bookkeeper.lastAddConfirmedAdvanced',
+  'ensemble.commitAdvanced', 'ensemble.watchSet', 'ensemble.watchFired',
+]);
+
+export function isEveryday(record: TypedRecord): boolean {
+  return EVERYDAY.has(record.kind);
+}
+
+export function isMessage(record: TypedRecord): record is Extract<TypedRecord, { kind: 'message.sent' | 'message.received' }> {
+  return record.kind === 'message.sent' || record.kind === 'message.received';
+}
+
+function everydayText(record: TypedRecord): Text {
+  const { node } = record;
+  switch (record.kind) {
+    case 'message.sent':
+    case 'message.received': {
+      const { from, to, name, subject, exchange, protocol } = record.data;
+      // Pulsar's commands have names of their own for both ways; elsewhere an answer goes by the name of its request.
+      const key = exchange.response && protocol !== 'pulsar' ? 'record.response' : 'record.request';
+      const what: Text = { key, params: { name, subject: subject?.includes('://') ? topicLabel(subject) : (subject ?? '') } };
+      return { key: record.kind === 'message.sent' ? 'record.sent' : 'record.received', params: { from, to, what } };
+    }
+    case 'kafka.appended':
+      return { key: 'record.appended', params: { node, partition: partitionOf(record.data), leo: record.data.leo, count: record.data.records } };
+    case 'kafka.highWatermarkAdvanced':
+      return { key: 'record.highWatermark', params: { node, partition: partitionOf(record.data), offset: record.data.highWatermark } };
+    case 'kafka.followerFetched':
+      return { key: 'record.followerFetched', params: { node, follower: `kafka-${record.data.replica}`, partition: partitionOf(record.data), offset: record.data.leo } };
+    case 'kafka.acknowledged':
+      return { key: 'record.acknowledged', params: { node, partition: partitionOf(record.data), offset: record.data.lastOffset, acks: record.data.acks === -1 ? 'all' : String(record.data.acks) } };
+    case 'kafka.requestDelayed':
+      return { key: 'record.delayed', params: { node, name: record.data.api, subject: record.data.subject } };
+    case 'kafka.offsetCommitted':
+      return { key: 'record.committed', params: { group: record.data.group, partition: partitionOf(record.data), offset: record.data.offset } };
+    case 'kafka.replicaRoleChanged':
+      return { key: 'record.role', params: { node, partition: partitionOf(record.data), role: record.data.role, epoch: String(record.data.leaderEpoch), leo: record.data.leo } };
+    case 'kafka.partitionStateChanged':
+      return { key: 'record.partitionState', params: { node, partition: partitionOf(record.data), reason: record.data.reason } };
+    case 'pulsar.published':
+      return { key: 'record.published', params: { topic: topicLabel(record.data.topic), ledger: String(record.data.ledger), entry: record.data.entry, count: record.data.messages } };
+    case 'pulsar.dispatched':
+      return { key: 'record.dispatched', params: { subscription: record.data.subscription, ledger: String(record.data.ledger), entry: record.data.entry, count: record.data.messages } };
+    case 'pulsar.cursorMoved':
+      return { key: 'record.cursor', params: { subscription: record.data.subscription, ledger: String(record.data.ledger), entry: record.data.entry, backlog: record.data.backlog } };
+    case 'bookkeeper.entryStored':
+      return { key: 'record.stored', params: { node, ledger: String(record.data.ledger), entry: record.data.entry } };
+    case 'bookkeeper.lastAddConfirmedAdvanced':
+      return { key: 'record.confirmed', params: { ledger: String(record.data.ledger), entry: record.data.lastAddConfirmed } };
+    case 'ensemble.znodeCreated':
+      return { key: 'record.znodeCreated', params: { node, path: record.data.path } };
+    case 'ensemble.znodeChanged':
+      return { key: 'record.znodeChanged', params: { node, path: record.data.path, version: String(record.data.version) } };
+    case 'ensemble.znodeDeleted':
+      return { key: 'record.znodeDeleted', params: { node, path: record.data.path } };
+    case 'ensemble.watchFired':
+      return { key: 'record.watchFired', params: { node, path: record.data.path } };
+    case 'node.started':
+      return { key: 'record.started', params: { node } };
+    default:
+      return { key: 'record.other', params: { node, kind: record.kind } };
+  }
+}
+
+function partitionOf({ topic, partition }: { topic: string; partition: number }): string {
+  return `${topic}-${partition}`;
+}
+
+/** Whether a record is about a thing. A znode's are told by every server of the ensemble, each for itself. */
+export function concerns(thing: Thing): (record: TypedRecord) => boolean {
+  switch (thing.type) {
+    case 'node':
+      return (record) => record.node === thing.node || ends(record, thing.node);
+    case 'replica':
+      return aboutReplica(thing);
+    case 'group':
+      return ({ kind, data }) => (kind === 'kafka.groupChanged' || kind === 'kafka.offsetCommitted') && data.group === thing.group;
+    case 'topic':
+      return ({ data }) => field(data, 'topic') === thing.topic || field(data, 'subject') === thing.topic;
+    case 'subscription':
+      return ({ data }) => field(data, 'topic') === thing.topic && field(data, 'subscription') === thing.subscription;
+    case 'bundle':
+      return ({ data }) => field(data, 'namespace') === thing.namespace && field(data, 'bundle') === thing.range;
+    case 'ledger':
+      return ({ kind, data }) => field(data, 'ledger') === thing.ledger || (kind.startsWith('message.') && field(data, 'subject') === `ledger ${thing.ledger}`);
+    case 'znode':
+      return ({ data }) => field(data, 'path') === thing.path || field(data, 'subject') === thing.path;
+    case 'record':
+      return () => false;
+  }
+}
+
+function ends(record: TypedRecord, node: string): boolean {
+  if (record.kind !== 'node.linkChanged' && !isMessage(record)) return false;
+  return record.data.from === node || record.data.to === node;
+}
+
+/** What the controller decides about the partition concerns each of its replicas; what another replica's broker does with its own does not. */
+function aboutReplica({ topic, partition, broker }: Extract<Thing, { type: 'replica' }>): (record: TypedRecord) => boolean {
+  const node = `kafka-${broker}`;
+  const name = `${topic}-${partition}`;
+  return (record) => {
+    const { kind, data } = record;
+    if (isMessage(record)) return record.data.subject === name && (record.data.from === node || record.data.to === node);
+    if (field(data, 'topic') !== topic) return false;
+    if (kind === 'kafka.topicCreated' || kind === 'kafka.topicDeleted') return true;
+    if (field(data, 'partition') !== partition) return false;
+    if (kind === 'kafka.partitionStateChanged' || kind === 'kafka.isrChanged') return true;
+    return record.node === node || (kind === 'kafka.followerFetched' && data.replica === broker);
+  };
+}
+
+function field(data: object, name: string): unknown {
+  return (data as Record<string, unknown>)[name];
+}
+
+/** The fields of a record as the trace has them, and the things that it names. */
+export function recordFacts(record: TypedRecord, state: State): Fact[] {
+  return [
+    { label: 'fact.kind', code: record.kind },
+    { label: 'table.node', things: state.nodes[record.node] ? [named({ type: 'node', node: record.node })] : [], value: state.nodes[record.node] ? undefined : record.node },
+    { label: 'fact.about', things: thingsIn(record, state) },
+    { label: 'fact.fields', lines: flatten(record.data) },
+  ].filter(({ things, value, lines, code }) => things?.length || value !== undefined || lines?.length || code) as Fact[];
+}
+
+function thingsIn({ data }: TypedRecord, state: State) {
+  const subject = field(data, 'subject');
+  const candidates: (Thing | undefined)[] = [];
+  for (const end of [field(data, 'from'), field(data, 'to')]) if (typeof end === 'string' && state.nodes[end]) candidates.push({ type: 'node', node: end });
+  const topic = field(data, 'topic');
+  if (typeof topic === 'string' && typeof field(data, 'partition') === 'number') candidates.push(replicaOf(state, `${topic}-${String(field(data, 'partition'))}`));
+  else if (typeof topic === 'string' && state.pulsar.topics[topic]) candidates.push({ type: 'topic', topic });
+  if (typeof subject === 'string') {
+    const ledger = /^ledger (\d+)$/.exec(subject)?.[1];
+    if (ledger && state.pulsar.ledgers[ledger]) candidates.push({ type: 'ledger', ledger: Number(ledger) });
+    else if (state.ensemble.znodes[subject]) candidates.push({ type: 'znode', path: subject });
+    else if (state.pulsar.topics[subject]) candidates.push({ type: 'topic', topic: subject });
+    else candidates.push(replicaOf(state, subject));
+  }
+  const ledger = field(data, 'ledger');
+  if (typeof ledger === 'number' && state.pulsar.ledgers[ledger]) candidates.push({ type: 'ledger', ledger });
+  const path = field(data, 'path');
+  if (typeof path === 'string' && state.ensemble.znodes[path]) candidates.push({ type: 'znode', path });
+  const group = field(data, 'group');
+  if (typeof group === 'string' && state.kafka.groups[group]) candidates.push({ type: 'group', group });
+  return candidates.filter((thing) => thing !== undefined).map(named);
+}
+
+/** Lines of fields that are shown, and the length of one. */
+const FIELD_LIMIT = 60;
+const LINE_LIMIT = 300;
+
+function flatten(data: object, prefix = ''): string[] {
+  const lines = Object.entries(data).flatMap(([name, value]): string[] => {
+    if (value === null || typeof value !== 'object') return [`${prefix}${name}: ${String(value)}`];
+    if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) return [`${prefix}${name}: ${value.join(', ')}`];
+    return flatten(value as object, `${prefix}${name}.`);
+  });
+  return lines.slice(0, FIELD_LIMIT).map((line) => (line.length > LINE_LIMIT ? `${line.slice(0, LINE_LIMIT)}…` : line));
+}

@@ -1,0 +1,2 @@
+/** What the drawer beside the picture holds, besides a lab. */
+export type Tool = 'inspector' | 'links' | 'invariants';
