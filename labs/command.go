@@ -16,12 +16,14 @@ import (
 	"twinlog/labs/lab"
 )
 
+const usualPage = "http://127.0.0.1:7700"
+
 // Command is `twinlog lab …`: the labs from a terminal. It talks to the page of a running `twinlog up`.
 func Command() *cobra.Command {
 	client := &remote{http: &http.Client{Timeout: actionTimeout + 10*time.Second}}
 	command := &cobra.Command{Use: "lab", Short: "Do the guided labs from a terminal"}
 	flags := command.PersistentFlags()
-	flags.StringVar(&client.base, "url", "http://127.0.0.1:7700", "where the page of the running classroom is")
+	flags.StringVar(&client.base, "url", usualPage, "where the page of the running classroom is")
 	flags.StringVar(&client.token, "token", "", "the teacher's token, where the page asks for it")
 	flags.StringVar(&client.language, "lang", "en", "language of the texts: en or zh")
 	flags.BoolVar(&client.json, "json", false, "print JSON, for programs")
@@ -125,8 +127,19 @@ func (r *remote) attempt(ctx context.Context, out io.Writer, id, verb string) er
 		return err
 	}
 	words := r.words()
-	fmt.Fprintf(out, "%s twinlog lab check %s\n", words.done[verb], id)
+	fmt.Fprintf(out, "%s twinlog lab check %s%s\n", words.done[verb], id, r.flags())
 	return nil
+}
+
+// flags are those that the next command needs too. The token is not repeated: it would stay in sight.
+func (r *remote) flags() (flags string) {
+	if r.base != usualPage {
+		flags += " --url " + r.base
+	}
+	if r.language != "en" {
+		flags += " --lang " + r.language
+	}
+	return flags
 }
 
 func (r *remote) check(ctx context.Context, out io.Writer, id string) error {

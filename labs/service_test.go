@@ -101,3 +101,14 @@ func TestChineseVerdictsTakeTheirColumns(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNextCommandRepeatsWhatItNeeds(t *testing.T) {
+	for want, r := range map[string]remote{
+		"": {base: usualPage, language: "en", token: "secret"},
+		" --url http://127.0.0.1:17700 --lang zh": {base: "http://127.0.0.1:17700", language: "zh"},
+	} {
+		if got := r.flags(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
