@@ -56,6 +56,7 @@ type Committer struct {
 	since    time.Time // when the oldest byte that is not synced was written
 	due      *time.Timer
 
+	spare     []byte        // memory for the next group's frames
 	lastGroup int           // appends
 	lastSync  time.Duration // that one sync took
 }
@@ -162,6 +163,10 @@ func (c *Committer) commit() error {
 		}
 	}
 	c.unsynced += written
+	if cap(g.frames) <= 2*c.config.Bytes {
+		c.spare = g.frames // they are in the log; the next group but one gets the memory
+	}
+	g.frames = nil
 	var err error
 	if c.config.Sync.Due(c.unsynced, c.log.Next()-c.synced, time.Since(c.since)) {
 		err = c.sync()
@@ -203,7 +208,7 @@ func (c *Committer) take() *group {
 	c.mu.Lock()
 	g := c.open
 	c.open = newGroup()
-	c.open.frames = make([]byte, 0, min(len(g.frames), c.config.Bytes))
+	c.open.frames, c.spare = c.spare[:0], nil
 	c.open.appends = make([]groupAppend, 0, len(g.appends))
 	c.mu.Unlock()
 	c.lastGroup = len(g.appends)
