@@ -172,9 +172,9 @@ func (l *Log) checkDurable(last *segment, size int64) error {
 		return nil
 	case m.base > last.base:
 		missing := &segment{base: m.base}
-		return &CorruptError{File: missing.file(l.dir, logSuffix), Err: fmt.Errorf("the segment is missing, of which %d bytes were durable", m.size)}
+		return &CorruptError{File: missing.file(l.dir, logSuffix), Err: fmt.Errorf("the segment is missing, of which %d bytes were durable; restore it, or remove the file durable to accept the loss", m.size)}
 	case size < m.size:
-		return &CorruptError{File: last.file(l.dir, logSuffix), Position: size, Err: fmt.Errorf("the segment ends here, but %d bytes of it were durable", m.size)}
+		return &CorruptError{File: last.file(l.dir, logSuffix), Position: size, Err: fmt.Errorf("the segment ends here, but %d bytes of it were durable; restore it, or remove the file durable to accept the loss", m.size)}
 	}
 	return nil
 }

@@ -231,8 +231,12 @@ func (l *Log) loadOrScan(s *segment, size int64, last bool) error {
 	if !errors.As(scanErr, &bad) {
 		return scanErr
 	}
-	if !last || l.mark.base == s.base && bad.position < l.mark.size {
+	switch {
+	case !last:
 		return &CorruptError{File: s.file(l.dir, logSuffix), Position: bad.position, Err: bad.err}
+	case l.mark.base == s.base && bad.position < l.mark.size:
+		return &CorruptError{File: s.file(l.dir, logSuffix), Position: bad.position, Err: fmt.Errorf(
+			"%w; %d bytes were durable, so that this is no torn tail; restore the segment, or remove the file durable to accept the loss", bad.err, l.mark.size)}
 	}
 	return l.cutTail(s, size, bad)
 }
