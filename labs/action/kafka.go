@@ -42,6 +42,32 @@ func (r *Runner) kafkaCreateTopic(ctx context.Context, action *lab.KafkaCreateTo
 	})
 }
 
+// kafkaConfigure asks again while the broker that answers has only just started and knows no topic yet.
+func (r *Runner) kafkaConfigure(ctx context.Context, action *lab.KafkaConfigure) error {
+	return r.kafkaAdmin(func(admin *kadm.Client) error {
+		var settings []kadm.AlterConfig
+		for name, value := range action.Config {
+			settings = append(settings, kadm.AlterConfig{Op: kadm.SetConfig, Name: name, Value: &value})
+		}
+		ctx, cancel := context.WithTimeout(ctx, configurePatience)
+		defer cancel()
+		for {
+			answers, err := admin.AlterTopicConfigs(ctx, settings, action.Topic)
+			if err == nil {
+				_, err = answers.On(action.Topic, func(answer *kadm.AlterConfigsResponse) error { return answer.Err })
+			}
+			if err == nil {
+				return nil
+			}
+			if waited := wait(ctx); waited != nil || !kerr.IsRetriable(err) {
+				return fmt.Errorf("configure Kafka topic %s: %w", action.Topic, err)
+			}
+		}
+	})
+}
+
+const configurePatience = 15 * time.Second
+
 // kafkaDeleteTopic returns once a topic of that name could be created again: Kafka answers a deletion as soon as it is decided, and the
 // brokers remove their replicas afterwards.
 func (r *Runner) kafkaDeleteTopic(ctx context.Context, action *lab.KafkaDeleteTopic) error {

@@ -122,6 +122,8 @@ func (r *Runner) run(ctx context.Context, start Start, step lab.Step) error {
 		return r.kafkaDeleteTopic(ctx, step)
 	case *lab.KafkaDeleteGroup:
 		return r.kafkaDeleteGroup(ctx, step)
+	case *lab.KafkaConfigure:
+		return r.kafkaConfigure(ctx, step)
 	case *lab.KafkaProduce:
 		return r.kafkaProduce(ctx, step)
 	case *lab.KafkaConsume:

@@ -15,6 +15,7 @@ type Action struct {
 	KafkaCreateTopic *KafkaCreateTopic `yaml:"kafka.createTopic"`
 	KafkaDeleteTopic *KafkaDeleteTopic `yaml:"kafka.deleteTopic"`
 	KafkaDeleteGroup *KafkaDeleteGroup `yaml:"kafka.deleteGroup"`
+	KafkaConfigure   *KafkaConfigure   `yaml:"kafka.configure"`
 	KafkaProduce     *KafkaProduce     `yaml:"kafka.produce"`
 	KafkaConsume     *KafkaConsume     `yaml:"kafka.consume"`
 	KafkaJoin        *KafkaJoin        `yaml:"kafka.join"`
@@ -76,6 +77,16 @@ type KafkaCreateTopic struct {
 
 func (a *KafkaCreateTopic) check() error {
 	return require(a.Topic != "" && a.Partitions > 0 && a.Replication > 0, "kafka.createTopic needs topic, partitions and replication")
+}
+
+// KafkaConfigure alters settings of a topic.
+type KafkaConfigure struct {
+	Topic  string            `yaml:"topic"`
+	Config map[string]string `yaml:"config"`
+}
+
+func (a *KafkaConfigure) check() error {
+	return require(a.Topic != "" && len(a.Config) > 0, "kafka.configure needs topic and config")
 }
 
 // KafkaDeleteTopic deletes a topic; that there is none is fine.
