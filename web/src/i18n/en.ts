@@ -442,6 +442,15 @@ export const en = {
   'doubt.isr': 'No record tells whether {node} has {partition} up to offset {offset}; a node was down, frozen or could not record at that time.',
   'doubt.owner': 'No record tells how bundle {bundle} went from one to the other of {brokers}.',
 
+  'chart.view': 'Charts',
+  'chart.throughput': 'Messages acknowledged a second',
+  'chart.behind': 'Messages waiting to be consumed',
+  'chart.lag': 'Lag of the groups',
+  'chart.backlog': 'Backlog of the subscriptions',
+  'chart.bytes': 'Bytes between nodes a second',
+  'chart.underReplicated': 'Under-replicated partitions',
+  'chart.hole': 'Records are missing in part of the time shown: counts there are too low.',
+
   'lab.title': 'Labs',
   'lab.close': 'Close the labs',
   'lab.back': 'All labs',

@@ -439,6 +439,15 @@ export const zh: Catalogue = {
   'doubt.isr': '没有记录说明 {node} 的 {partition} 是否到了 offset {offset}；当时有节点停止、冻结或没能记录。',
   'doubt.owner': '没有记录说明 bundle {bundle} 如何在{brokers}之间易手。',
 
+  'chart.view': '图表',
+  'chart.throughput': '每秒确认的消息',
+  'chart.behind': '等待消费的消息',
+  'chart.lag': '消费者组的积压',
+  'chart.backlog': '订阅的积压',
+  'chart.bytes': '每秒在节点之间传输的字节',
+  'chart.underReplicated': '副本不足的分区',
+  'chart.hole': '显示的时段中缺少部分记录：那里的计数偏低。',
+
   'lab.title': '实验',
   'lab.close': '关闭实验',
   'lab.back': '全部实验',

@@ -6,6 +6,7 @@ import { Invariants, type Light } from '../scene/invariants';
 import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
 import { inspectionOf, overviewOf, type Inspected, type Inspection, type Overview } from '../scene/inspection';
 import { sceneOf, type Scene } from '../scene/scene';
+import { Series, type Second } from '../scene/series';
 import { Story, type Sentence } from '../scene/story';
 import type { Thing } from '../scene/things';
 import { Connection, type ConnectionState } from '../trace/connection';
@@ -57,6 +58,8 @@ export class Classroom {
   inFlight = $state.raw<InFlight>({ counts: noFlow(), surplus: 0 });
   hiddenFlows = $state.raw<ReadonlySet<Flow>>(new Set());
   resynchronised = $state(0);
+  /** The seconds up to the instant shown, while charts ask for them. */
+  seconds = $state.raw<readonly Second[]>([]);
   lights = $state.raw<readonly Light[]>([]);
   /** What the inspector shows, of the thing that it was asked for last. */
   inspection = $state.raw<Inspection | undefined>(undefined);
@@ -70,6 +73,9 @@ export class Classroom {
   private readonly playback = new Playback(FLIGHT_MS + 200);
   private readonly story = new Story();
   private invariants = new Invariants();
+  private series = new Series();
+  private charted = false;
+  private lastSecond = -1;
   private readonly stream: Connection;
   private readonly anchors = new Anchors();
   private context: CanvasRenderingContext2D | undefined;
@@ -192,12 +198,21 @@ export class Classroom {
     };
   }
 
+  /** Keeps the series at hand until the returned function is called. */
+  chart(): () => void {
+    this.charted = true;
+    this.lastSecond = -1;
+    return () => (this.charted = false);
+  }
+
   private take(frame: Frame): void {
     if (frame.type === 'snapshot') {
       this.store.reset(frame);
       this.story.begin(frame.state);
       this.invariants = new Invariants();
       this.invariants.begin(frame.state);
+      this.series = new Series();
+      this.lastSecond = -1;
       this.resynchronised = frame.resynchronised;
       this.shownN = -1;
       this.storyChanged = true;
@@ -209,6 +224,7 @@ export class Classroom {
     const fresh = this.store.append(frame.records, (record, state) => {
       if (this.story.take(record, state)) this.storyChanged = true;
       this.invariants.take(record, state);
+      this.series.take(record, state);
     });
     const newest = fresh.at(-1);
     if (newest) this.playback.observe(newest.time, now);
@@ -231,14 +247,20 @@ export class Classroom {
     }
   }
 
-  /** The invariants begin where the records begin: when earlier ones came, all are checked in their order. */
+  /** The invariants and the series begin where the records begin: when earlier ones came, all are taken anew in their order. */
   private checkAnew(): void {
     const invariants = new Invariants();
+    const series = new Series();
     this.store.replay(
       (state) => invariants.begin(state),
-      (record, state) => invariants.take(record, state),
+      (record, state) => {
+        invariants.take(record, state);
+        series.take(record, state);
+      },
     );
     this.invariants = invariants;
+    this.series = series;
+    this.lastSecond = -1;
   }
 
   private onFrame(now: number): void {
@@ -292,6 +314,13 @@ export class Classroom {
     else this.overview = overviewOf(this.store, n, this.packetsNow().packets);
   }
 
+  private publishSeries(): void {
+    const second = Math.floor(this.playback.time / 1000);
+    if (!this.charted || second === this.lastSecond) return;
+    this.lastSecond = second;
+    this.seconds = this.series.upTo(this.playback.time);
+  }
+
   private packetsNow(): PacketScene {
     const { time, speed } = this.playback;
     const minFlight = FLIGHT_MS * speed;
@@ -307,6 +336,7 @@ export class Classroom {
       const span = this.store.span ?? { from: time, to: time };
       const to = mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
       this.publishInspection(now, n);
+      this.publishSeries();
       this.clock = { mode, speed, time, n, from: span.from, to };
     }
     if (this.storyChanged) {
