@@ -65,11 +65,3 @@ export function linkRequest(origin: string, from: string, to: string, rule: Link
 export function nodeRequest(origin: string, node: string, action: string): string {
   return `curl -X POST ${origin}/api/v1/nodes/${node}/${action}`;
 }
-
-/** The demo workload with the command line tools of each system. */
-export function workloadCommands(): { engine: 'kafka' | 'pulsar'; command: string }[] {
-  return [
-    { engine: 'kafka', command: 'bin/kafka-producer-perf-test.sh --topic demo --num-records 100000 --record-size 100 --throughput 20 --producer-props bootstrap.servers=localhost:9092 acks=all' },
-    { engine: 'pulsar', command: 'bin/pulsar-perf produce -r 20 -s 100 persistent://public/default/demo' },
-  ];
-}
