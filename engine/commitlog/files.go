@@ -166,7 +166,7 @@ func (l *Log) holdActive(s *segment) (*handle, error) {
 	l.mu.RUnlock()
 	file, err := l.disk.OpenFile(s.file(l.dir, logSuffix), os.O_RDWR)
 	if err != nil {
-		return nil, err
+		return nil, l.orGone(s, err)
 	}
 	opened := newHandle(file)
 	var unneeded *handle

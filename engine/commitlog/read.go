@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sort"
 	"sync"
@@ -45,12 +46,13 @@ func (l *Log) view(s *segment) (view, error) {
 			return v, nil
 		}
 		gone, active := !slices.Contains(l.segments, s), s == l.segments[len(l.segments)-1]
+		size := s.size
 		l.mu.RUnlock()
 		switch {
 		case gone:
 			return view{}, errSegmentGone
 		case !active:
-			return l.openSealed(s)
+			return l.openSealed(s, size)
 		}
 		held, err := l.holdActive(s)
 		if err != nil {
@@ -60,20 +62,24 @@ func (l *Log) view(s *segment) (view, error) {
 	}
 }
 
-// openSealed opens a sealed segment's file and loads its indexes, both outside the lock; of two readers that do so at once, one wins.
-func (l *Log) openSealed(s *segment) (view, error) {
+// openSealed opens a sealed segment's file and loads its indexes, both outside the lock; of two readers that do so at once, one wins. Size
+// is the segment's while it is sealed: a truncation may make it the active one again meanwhile, and then the reader chooses again.
+func (l *Log) openSealed(s *segment, size int64) (view, error) {
 	file, err := l.openSealedFile(s)
 	if err != nil {
 		return view{}, l.orGone(s, err)
 	}
 	opened := newHandle(file)
-	index, err := l.sealedIndex(s, opened)
+	index, err := l.sealedIndex(s, opened, size)
 	if err != nil {
 		opened.release()
+		if !l.isSealed(s, size) {
+			return view{}, errSegmentGone // what looks like damage was a cut
+		}
 		return view{}, l.orGone(s, err)
 	}
 	l.mu.Lock()
-	if !slices.Contains(l.segments, s) {
+	if !slices.Contains(l.segments, s) || s == l.segments[len(l.segments)-1] || s.size != size {
 		l.mu.Unlock()
 		opened.release() // perhaps of another segment of the same name
 		return view{}, errSegmentGone
@@ -89,26 +95,37 @@ func (l *Log) openSealed(s *segment) (view, error) {
 	return v, nil
 }
 
+// isSealed tells whether the segment is still a sealed one of that size.
+func (l *Log) isSealed(s *segment, size int64) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Contains(l.segments, s) && s != l.segments[len(l.segments)-1] && s.size == size
+}
+
 // errSegmentGone: a segment was deleted, cut off or replaced after a reader had chosen it. The reader chooses again.
 var errSegmentGone = errors.New("the segment is gone")
 
-// orGone is err, or errSegmentGone where that explains it.
+// orGone is err, or errSegmentGone where that explains it. The owner removes the files of a segment that it cuts off before it takes the
+// segment off the list, so that a file which is missing means ErrOutOfRange to a reader in between.
 func (l *Log) orGone(s *segment, err error) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if !slices.Contains(l.segments, s) {
+	switch {
+	case !slices.Contains(l.segments, s):
 		return errSegmentGone
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("segment %d is being cut off, or its file was taken away (%w): %w", s.base, ErrOutOfRange, err)
 	}
 	return err
 }
 
-func (l *Log) sealedIndex(s *segment, h *handle) (*segmentIndex, error) {
+func (l *Log) sealedIndex(s *segment, h *handle, size int64) (*segmentIndex, error) {
 	index, covered, _, err := loadIndexes(l.disk, l.dir, s)
-	if err == nil && covered == s.size {
+	if err == nil && covered == size {
 		return index, nil
 	}
 	index = &segmentIndex{}
-	err = scan(h.file, l.framing, 0, s.size, func(frame Frame, position int64, _ []byte) error {
+	err = scan(h.file, l.framing, 0, size, func(frame Frame, position int64, _ []byte) error {
 		index.add(frame, position, l.config.IndexInterval)
 		return nil
 	})
