@@ -28,7 +28,19 @@ type upOptions struct {
 	data     string
 	pace     string
 	logLevel string
+	noTrace  bool
 	started  time.Time
+}
+
+// maker makes the nodes; without a trace they get no tracer, which they all can do without.
+func (o upOptions) maker() cluster.Maker {
+	if !o.noTrace {
+		return cluster.MakeNode
+	}
+	return func(config node.Config, surroundings node.Surroundings) (cluster.Runnable, error) {
+		surroundings.Tracer = nil
+		return cluster.MakeNode(config, surroundings)
+	}
 }
 
 func upCommand(started time.Time) *cobra.Command {
@@ -53,6 +65,7 @@ func upCommand(started time.Time) *cobra.Command {
 	flags.IntVar(&options.layout.Ensemble, "ensemble", options.layout.Ensemble, "number of ensemble servers")
 	flags.StringSliceVar(&options.layout.ZooKeeper, "zookeeper", nil, "a real ZooKeeper (HOST:PORT,…) to use instead of the ensemble")
 	flags.StringVar(&options.pace, "pace", string(node.Classroom), "how long nodes wait for each other: classroom (seconds) or production (as the real systems do)")
+	flags.BoolVar(&options.noTrace, "no-trace", false, "nodes record nothing, so that the page shows only which of them run; for measuring what the trace costs")
 	flags.StringVar(&options.logLevel, "log", "error", "what is logged to the standard error: debug, info, warn or error")
 	return command
 }
@@ -107,7 +120,7 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, data.close()) }()
 	run := newRunName()
 	classroom, err := cluster.New(cluster.Config{
-		Nodes: nodes, Fabric: fabric.NewTCP(), Run: run, Logger: logger,
+		Nodes: nodes, Fabric: fabric.NewTCP(), Run: run, Logger: logger, Make: options.maker(),
 		Disk: func(name string) (disk.Disk, error) { return disk.NewOS(filepath.Join(data.directory, name)) },
 	})
 	if err != nil {

@@ -99,6 +99,7 @@ func (e *ensemble) awaitReady(ids ...int) {
 		select {
 		case <-e.running[id].server.Ready():
 		case err := <-e.running[id].done:
+			e.running[id].done <- err // stop takes it too
 			e.t.Fatalf("server %d ended: %v", id, err)
 		case <-time.After(20 * time.Second):
 			e.t.Fatalf("server %d is not ready", id)

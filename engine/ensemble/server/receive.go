@@ -67,6 +67,7 @@ func (t *transport) receive(conn net.Conn) error {
 	t.events.hello(from)
 	connection := trace.Connection(conn.RemoteAddr(), conn.LocalAddr())
 	var snapshot *raftpb.Message
+	var announced int64 // bytes of the snapshot's first frame
 	for received := int64(1); ; received++ {
 		kind, payload, err := readPeerFrame(reader)
 		if err != nil {
@@ -78,21 +79,19 @@ func (t *transport) receive(conn net.Conn) error {
 			if err := proto.Unmarshal(payload, message); err != nil {
 				return fmt.Errorf("%w: %w", errPeerFrame, err)
 			}
-			if told, worth := describe(t.config, message, int64(len(payload))); worth {
-				told.Exchange = trace.Exchange{Connection: connection, Correlation: received}
-				t.config.Tracer.Emit(trace.MessageReceived{Message: told})
+			if kind == frameSnapshot { // its tree comes in pieces
+				snapshot, announced = message, int64(len(payload))
+				continue
 			}
-			if kind == frameSnapshot {
-				snapshot = message
-			} else {
-				t.events.raft(message)
-			}
+			t.traceReceived(message, connection, received, int64(len(payload)))
+			t.events.raft(message)
 		case frameChunk, frameEnd:
 			if snapshot == nil || snapshot.Snapshot == nil || len(snapshot.Snapshot.Data)+len(payload) > maxSnapshot {
 				return fmt.Errorf("%w: a piece of a snapshot that it did not begin, or one of more than %d bytes", errPeerFrame, maxSnapshot)
 			}
 			snapshot.Snapshot.Data = append(snapshot.Snapshot.Data, payload...)
 			if kind == frameEnd {
+				t.traceReceived(snapshot, connection, 1, announced+int64(len(snapshot.Snapshot.Data)))
 				t.events.raft(snapshot)
 				return nil
 			}
@@ -105,6 +104,14 @@ func (t *transport) receive(conn net.Conn) error {
 				return err
 			}
 		}
+	}
+}
+
+// traceReceived records a message of Raft's that is here as a whole.
+func (t *transport) traceReceived(message *raftpb.Message, connection string, number, bytes int64) {
+	if told, worth := describe(t.config, message, bytes); worth {
+		told.Exchange = trace.Exchange{Connection: connection, Correlation: number}
+		t.config.Tracer.Emit(trace.MessageReceived{Message: told})
 	}
 }
 

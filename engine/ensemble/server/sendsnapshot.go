@@ -52,7 +52,7 @@ func (t *transport) streamSnapshot(message *raftpb.Message) error {
 	defer stop()
 	frames := appendPeerFrame(nil, frameHello, t.self.Load().toServer(p.server))
 	frames = appendPeerFrame(frames, frameSnapshot, payload)
-	if told, worth := describe(t.config, announced, int64(len(snapshot.tree))); worth {
+	if told, worth := describe(t.config, announced, int64(len(payload)+len(snapshot.tree))); worth {
 		told.Exchange = trace.Exchange{Connection: trace.Connection(conn.LocalAddr(), conn.RemoteAddr()), Correlation: 1}
 		t.config.Tracer.Emit(trace.MessageSent{Message: told})
 	}
