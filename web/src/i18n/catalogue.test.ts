@@ -8,7 +8,7 @@ const source = new URL('../', import.meta.url);
 
 /** All code that may use a key: everything but the catalogues and the tests. */
 const code = readdirSync(source, { recursive: true, encoding: 'utf8' })
-  .filter((name) => /\.(ts|svelte)$/.test(name) && !/\.test\.ts$|i18n\/(en|zh)\.ts$|gen\.ts$/.test(name))
+  .filter((name) => /\.(ts|svelte)$/.test(name) && !/\.test\.ts$|i18n\/(en|zh)(\/\w+)?\.ts$|gen\.ts$/.test(name))
   .map((name) => readFileSync(new URL(name, source), 'utf8'))
   .join('\n');
 

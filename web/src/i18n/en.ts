@@ -1,6 +1,25 @@
+import { actions } from './en/actions';
+import { compare } from './en/compare';
+import { ensemble } from './en/ensemble';
+import { inspector } from './en/inspector';
+import { kafka } from './en/kafka';
+import { labs } from './en/labs';
+import { pulsar } from './en/pulsar';
+import { runs } from './en/runs';
+import { story } from './en/story';
 import type { Forms } from './message';
 
 export const en = {
+  ...actions,
+  ...compare,
+  ...ensemble,
+  ...inspector,
+  ...kafka,
+  ...labs,
+  ...pulsar,
+  ...runs,
+  ...story,
+
   'app.tagline': 'Kafka and Pulsar, side by side',
   'app.picture': 'Picture',
   'app.table': 'Table',

@@ -8,6 +8,9 @@ export interface Forms {
   other: string;
 }
 
+/** What a translation of a part of the catalogue must have: the same keys. */
+export type Translation<Part> = Record<keyof Part, string | Forms>;
+
 export type Catalogue = Record<Key, string | Forms>;
 
 /** A sentence to be told in whatever language the reader has chosen: a key and its parameters, never text. */

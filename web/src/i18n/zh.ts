@@ -1,6 +1,25 @@
 import type { Catalogue } from './message';
+import { actions } from './zh/actions';
+import { compare } from './zh/compare';
+import { ensemble } from './zh/ensemble';
+import { inspector } from './zh/inspector';
+import { kafka } from './zh/kafka';
+import { labs } from './zh/labs';
+import { pulsar } from './zh/pulsar';
+import { runs } from './zh/runs';
+import { story } from './zh/story';
 
 export const zh: Catalogue = {
+  ...actions,
+  ...compare,
+  ...ensemble,
+  ...inspector,
+  ...kafka,
+  ...labs,
+  ...pulsar,
+  ...runs,
+  ...story,
+
   'app.tagline': 'Kafka 与 Pulsar，并排对照',
   'app.picture': '图',
   'app.table': '表',

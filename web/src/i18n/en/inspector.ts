@@ -1,0 +1,3 @@
+import type { Forms } from '../message';
+
+export const inspector = {} as const satisfies Record<string, string | Forms>;
