@@ -62,7 +62,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 	for _, addOne := range []func(map[string]func([]byte) (Event, error)){
 		add[NodeStarted], add[NodeReady], add[NodeStopped], add[NodePaused], add[NodeResumed], add[LinkChanged], add[RecordsDropped],
 		add[MessageSent], add[MessageReceived],
-		add[EnsembleRoleChanged], add[EnsembleVoteCast], add[EnsembleCommitAdvanced], add[SessionCreated], add[SessionConnected],
+		add[EnsembleRoleChanged], add[EnsembleVoteCast], add[EnsembleCommitAdvanced], add[EnsembleLogAppended], add[SessionCreated], add[SessionConnected],
 		add[SessionDisconnected], add[SessionEnded], add[ZnodeCreated], add[ZnodeChanged], add[ZnodeDeleted], add[WatchSet], add[WatchFired],
 		add[KafkaBrokerRegistered], add[KafkaControllerElected], add[KafkaControllerResigned], add[KafkaTopicCreated],
 		add[KafkaTopicDeleted], add[KafkaPartitionStateChanged], add[KafkaReplicaRoleChanged], add[KafkaAppended],
@@ -72,7 +72,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[PulsarLookupAnswered], add[PulsarTopicLoaded], add[PulsarTopicUnloaded], add[PulsarTopicDeleted],
 		add[PulsarProducerAttached], add[PulsarProducerDetached], add[PulsarConsumerAttached], add[PulsarConsumerDetached],
 		add[PulsarActiveConsumerChanged], add[PulsarPublished], add[PulsarDispatched], add[PulsarCursorMoved],
-		add[PulsarSubscriptionDeleted],
+		add[PulsarSubscriptionDeleted], add[PulsarBrokerMeasured], add[PulsarSubscriptionMeasured],
 		add[BookieRegistered], add[LedgerOpened], add[LedgerMetadataRead], add[LedgerEnsembleChanged], add[LedgerFenced], add[LedgerRecoveryStarted],
 		add[LedgerClosed], add[LedgerDeleted], add[EntryStored], add[LastAddConfirmedAdvanced],
 	} {

@@ -1,5 +1,7 @@
 package trace
 
+import "strconv"
+
 // EnsembleRoleChanged: a server of the ensemble became follower, candidate or leader of a term.
 type EnsembleRoleChanged struct {
 	Term   uint64 `json:"term"`
@@ -19,6 +21,15 @@ type EnsembleCommitAdvanced struct {
 	Index  uint64 `json:"index"`
 	Zxid   int64  `json:"zxid"`
 	Folded Folded `json:"folded,omitempty"`
+}
+
+// EnsembleLogAppended: entries FirstIndex to LastIndex, all of Term, are in this server's log and on its disk. What was there from
+// FirstIndex on is gone. A log that was replaced by a snapshot tells the snapshot's last entry. Hot.
+type EnsembleLogAppended struct {
+	Term       uint64 `json:"term"`
+	FirstIndex uint64 `json:"firstIndex"`
+	LastIndex  uint64 `json:"lastIndex"`
+	Folded     Folded `json:"folded,omitempty"`
 }
 
 // SessionCreated and the other session and znode events are recorded by every server as it applies them; the Zxid tells that two of
@@ -93,6 +104,7 @@ type WatchFired struct {
 func (EnsembleRoleChanged) Kind() string    { return "ensemble.roleChanged" }
 func (EnsembleVoteCast) Kind() string       { return "ensemble.voteCast" }
 func (EnsembleCommitAdvanced) Kind() string { return "ensemble.commitAdvanced" }
+func (EnsembleLogAppended) Kind() string    { return "ensemble.logAppended" }
 func (SessionCreated) Kind() string         { return "ensemble.sessionCreated" }
 func (SessionConnected) Kind() string       { return "ensemble.sessionConnected" }
 func (SessionDisconnected) Kind() string    { return "ensemble.sessionDisconnected" }
@@ -104,6 +116,18 @@ func (WatchSet) Kind() string               { return "ensemble.watchSet" }
 func (WatchFired) Kind() string             { return "ensemble.watchFired" }
 
 func (EnsembleCommitAdvanced) FlowKey() string { return "" }
+
+// FlowKey: entries of several terms are not merged.
+func (e EnsembleLogAppended) FlowKey() string { return strconv.FormatUint(e.Term, 10) }
+
+// Merge: raft overwrites what was not committed with entries of a later term only, so that within a term an append goes on where the
+// one before ended; where one does not, it tells of the larger part.
+func (e EnsembleLogAppended) Merge(later Event) Event {
+	merged := later.(EnsembleLogAppended)
+	merged.FirstIndex = min(e.FirstIndex, merged.FirstIndex)
+	merged.Folded = e.Folded.plus(merged.Folded)
+	return merged
+}
 
 func (e EnsembleCommitAdvanced) Merge(later Event) Event {
 	merged := later.(EnsembleCommitAdvanced)

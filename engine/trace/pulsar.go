@@ -27,10 +27,29 @@ type PulsarBundleReleased struct {
 // PulsarLookupAnswered: a broker told a client where a topic is served.
 type PulsarLookupAnswered struct {
 	Topic         string `json:"topic"`
+	Namespace     string `json:"namespace"`
+	Bundle        string `json:"bundle"` // the hash range that Hash falls in; empty when it could not be found out
+	Hash          uint32 `json:"hash"`
 	Result        string `json:"result"` // connect, redirect, failed
 	URL           string `json:"url"`
-	Authoritative bool   `json:"authoritative"`
-	Transport     string `json:"transport"` // tcp, http
+	Authoritative bool   `json:"authoritative"` // of a redirect: the broker at URL was chosen by the leader, and is to take the bundle
+	Asked         bool   `json:"asked"`         // the client asked with authoritative, as a redirect told it to
+	Transport     string `json:"transport"`     // tcp, http
+}
+
+// PulsarBrokerMeasured is what a broker measured over the last second. It says so when something changed, once a second at most.
+type PulsarBrokerMeasured struct {
+	RateIn      int64 `json:"rateIn"` // messages a second
+	RateOut     int64 `json:"rateOut"`
+	BytesIn     int64 `json:"bytesIn"` // a second
+	BytesOut    int64 `json:"bytesOut"`
+	Connections int   `json:"connections"` // of clients and of other brokers
+	// The cache of the newest entries, outside the Go heap: bytes that it holds and may hold at most, and entries that were read from
+	// it and past it, from bookies, since the broker started.
+	CacheBytes  int64 `json:"cacheBytes"`
+	CacheLimit  int64 `json:"cacheLimit"`
+	CacheHits   int64 `json:"cacheHits"`
+	CacheMisses int64 `json:"cacheMisses"`
 }
 
 // PulsarTopicLoaded: the topic's managed ledger is open here: its last ledger was fenced and recovered, a new one takes adds.
@@ -128,6 +147,46 @@ type PulsarSubscriptionDeleted struct {
 	Subscription string `json:"subscription"`
 }
 
+// PulsarSubscriptionMeasured is a cursor in full, with what is on its way to consumers. It comes some time after something changed,
+// twice a second at most; PulsarCursorMoved and PulsarDispatched tell of single steps.
+type PulsarSubscriptionMeasured struct {
+	Topic        string `json:"topic"`
+	Subscription string `json:"subscription"`
+	// Everything up to and including Ledger:Entry is acknowledged.
+	Ledger int64 `json:"ledger"`
+	Entry  int64 `json:"entry"`
+	// Reading goes on at ReadLedger:ReadEntry.
+	ReadLedger int64 `json:"readLedger"`
+	ReadEntry  int64 `json:"readEntry"`
+	Backlog    int64 `json:"backlog"` // entries not yet acknowledged
+	// Acknowledged lists entries after the mark-delete position that are acknowledged singly, the first 16 ranges of them;
+	// AcknowledgedEntries counts all.
+	Acknowledged        []PulsarEntryRange `json:"acknowledged"`
+	AcknowledgedEntries int64              `json:"acknowledgedEntries"`
+	Pending             int64              `json:"pending"`     // entries that consumers have and have not acknowledged
+	Replay              int64              `json:"replay"`      // entries that wait to be sent again
+	Delayed             int64              `json:"delayed"`     // entries whose time has not come
+	Redelivered         int64              `json:"redelivered"` // messages that were sent again, since the topic was loaded
+	// Consumers lists the first 16.
+	Consumers []PulsarConsumerMeasured `json:"consumers"`
+}
+
+// PulsarEntryRange is the entries of a ledger from First to Last, both included.
+type PulsarEntryRange struct {
+	Ledger int64 `json:"ledger"`
+	First  int64 `json:"first"`
+	Last   int64 `json:"last"`
+}
+
+// PulsarConsumerMeasured is what the broker knows of one consumer's flow.
+type PulsarConsumerMeasured struct {
+	Consumer string `json:"consumer"`
+	Permits  int64  `json:"permits"` // messages that it asked for and that were not sent yet
+	Unacked  int64  `json:"unacked"` // messages that it has and has not acknowledged; Exclusive and Failover do not count them
+}
+
+func (PulsarBrokerMeasured) Kind() string        { return "pulsar.brokerMeasured" }
+func (PulsarSubscriptionMeasured) Kind() string  { return "pulsar.subscriptionMeasured" }
 func (PulsarBrokerRegistered) Kind() string      { return "pulsar.brokerRegistered" }
 func (PulsarLeaderElected) Kind() string         { return "pulsar.leaderElected" }
 func (PulsarBundleOwned) Kind() string           { return "pulsar.bundleOwned" }

@@ -10,7 +10,7 @@ func (s *State) Apply(record trace.Record) {
 		s.Dropped[record.Node] += event.Count
 	case trace.NodeStarted, trace.NodeReady, trace.NodeStopped, trace.NodePaused, trace.NodeResumed, trace.LinkChanged:
 		s.applyNode(record.Node, event)
-	case trace.EnsembleRoleChanged, trace.EnsembleVoteCast, trace.EnsembleCommitAdvanced,
+	case trace.EnsembleRoleChanged, trace.EnsembleVoteCast, trace.EnsembleCommitAdvanced, trace.EnsembleLogAppended,
 		trace.SessionConnected, trace.SessionDisconnected, trace.WatchSet, trace.WatchFired:
 		s.applyEnsembleServer(record.Node, event)
 	case trace.SessionCreated, trace.SessionEnded, trace.ZnodeCreated, trace.ZnodeChanged, trace.ZnodeDeleted:
@@ -23,13 +23,14 @@ func (s *State) Apply(record trace.Record) {
 		s.applyKafkaReplica(record.Node, event)
 	case trace.KafkaGroupChanged, trace.KafkaOffsetCommitted:
 		s.applyKafkaGroup(record.Node, event)
-	case trace.PulsarBrokerRegistered, trace.PulsarLeaderElected, trace.PulsarBundleOwned, trace.PulsarBundleReleased:
+	case trace.PulsarBrokerRegistered, trace.PulsarLeaderElected, trace.PulsarBundleOwned, trace.PulsarBundleReleased,
+		trace.PulsarLookupAnswered, trace.PulsarBrokerMeasured:
 		s.applyPulsarCluster(record.Node, event)
 	case trace.PulsarTopicLoaded, trace.PulsarTopicUnloaded, trace.PulsarTopicDeleted, trace.PulsarProducerAttached,
 		trace.PulsarProducerDetached, trace.PulsarPublished:
 		s.applyPulsarTopic(record.Node, event)
 	case trace.PulsarConsumerAttached, trace.PulsarConsumerDetached, trace.PulsarActiveConsumerChanged, trace.PulsarDispatched,
-		trace.PulsarCursorMoved, trace.PulsarSubscriptionDeleted:
+		trace.PulsarCursorMoved, trace.PulsarSubscriptionMeasured, trace.PulsarSubscriptionDeleted:
 		s.applySubscription(event)
 	case trace.BookieRegistered, trace.LedgerOpened, trace.LedgerMetadataRead, trace.LedgerEnsembleChanged, trace.LedgerFenced, trace.LedgerRecoveryStarted,
 		trace.LedgerClosed, trace.LedgerDeleted, trace.EntryStored, trace.LastAddConfirmedAdvanced:

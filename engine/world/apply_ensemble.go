@@ -18,6 +18,8 @@ func (s *State) applyEnsembleServer(node string, event trace.Event) {
 	case trace.EnsembleCommitAdvanced:
 		server := s.ensembleServer(node)
 		server.Term, server.CommitIndex, server.Zxid = event.Term, event.Index, event.Zxid
+	case trace.EnsembleLogAppended:
+		s.ensembleServer(node).appended(event)
 	case trace.SessionConnected:
 		if session := s.Ensemble.Sessions[event.Session]; session != nil {
 			session.Client, session.Address, session.Server = event.Client, event.Address, node
@@ -33,14 +35,34 @@ func (s *State) applyEnsembleServer(node string, event trace.Event) {
 	case trace.WatchFired:
 		if session := s.Ensemble.Sessions[event.Session]; session != nil {
 			session.watchFired(event.Path, event.Event)
+			s.Ensemble.Fired = keepLast(s.Ensemble.Fired, FiredWatch{Server: node, Session: event.Session, Client: session.Client, Path: event.Path,
+				Event: event.Event, Zxid: event.Zxid}, keptFired)
 		}
 	}
+}
+
+// What the state remembers of what is over.
+const (
+	keptFired      = 12
+	keptEnded      = 6
+	keptEphemerals = 16
+	keptTerms      = 8
+)
+
+// appended: entries that were there from the first one on are overwritten, and with them the terms that began there.
+func (server *EnsembleServer) appended(event trace.EnsembleLogAppended) {
+	server.LastIndex = event.LastIndex
+	terms := slices.DeleteFunc(slices.Clone(server.Terms), func(one TermStart) bool { return one.Index >= event.FirstIndex && one.Term != event.Term })
+	if len(terms) == 0 || terms[len(terms)-1].Term != event.Term {
+		terms = keepLast(terms, TermStart{Term: event.Term, Index: event.FirstIndex}, keptTerms)
+	}
+	server.Terms = terms
 }
 
 func (s *State) ensembleServer(node string) *EnsembleServer {
 	server := s.Ensemble.Servers[node]
 	if server == nil {
-		server = &EnsembleServer{}
+		server = &EnsembleServer{Terms: []TermStart{}}
 		s.Ensemble.Servers[node] = server
 	}
 	return server
@@ -159,6 +181,10 @@ func (c Change) after(other Change) bool {
 }
 
 func (s *State) sessionEnded(event trace.SessionEnded) {
+	ended := EndedSession{Session: event.Session, Expired: event.Expired, Zxid: event.Zxid}
+	if session := s.Ensemble.Sessions[event.Session]; session != nil {
+		ended.Client = session.Client
+	}
 	delete(s.Ensemble.Sessions, event.Session)
 	var owned []string
 	for path, znode := range s.Ensemble.Znodes {
@@ -167,6 +193,8 @@ func (s *State) sessionEnded(event trace.SessionEnded) {
 		}
 	}
 	slices.Sort(owned)
+	ended.Ephemerals = append([]string{}, owned[:min(len(owned), keptEphemerals)]...)
+	s.Ensemble.Ended = keepLast(s.Ensemble.Ended, ended, keptEnded)
 	for _, path := range owned {
 		s.znodeDeleted(path, event.Zxid)
 	}

@@ -1,7 +1,9 @@
 package world
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"twinlog/engine/trace"
@@ -18,6 +20,14 @@ func (s *State) applyPulsarCluster(node string, event trace.Event) {
 		s.Pulsar.Leader = node
 	case trace.PulsarBundleOwned:
 		s.Pulsar.Bundles[event.Namespace+"/"+event.Bundle] = &Bundle{Namespace: event.Namespace, Range: event.Bundle, Owner: node}
+	case trace.PulsarLookupAnswered:
+		s.Pulsar.Lookups = keepLast(s.Pulsar.Lookups, Lookup{Node: node, Topic: event.Topic, Namespace: event.Namespace, Bundle: event.Bundle,
+			Hash: event.Hash, Asked: event.Asked, Result: event.Result, Target: s.pulsarBrokerAt(event.URL), Authoritative: event.Authoritative}, keptLookups)
+	case trace.PulsarBrokerMeasured:
+		if broker := s.Pulsar.Brokers[node]; broker != nil {
+			broker.Load = BrokerLoad{RateIn: event.RateIn, RateOut: event.RateOut, BytesIn: event.BytesIn, BytesOut: event.BytesOut,
+				Connections: event.Connections, CacheBytes: event.CacheBytes, CacheLimit: event.CacheLimit, CacheHits: event.CacheHits, CacheMisses: event.CacheMisses}
+		}
 	case trace.PulsarBundleReleased:
 		key := event.Namespace + "/" + event.Bundle
 		bundle := s.Pulsar.Bundles[key]
@@ -29,6 +39,28 @@ func (s *State) applyPulsarCluster(node string, event trace.Event) {
 			bundle.Owner = ""
 		}
 	}
+}
+
+// keptLookups bounds the lookups that the state remembers.
+const keptLookups = 16
+
+// keepLast appends and drops the oldest beyond a limit. The slice is made anew, so that a clone of the state keeps its own.
+func keepLast[T any](kept []T, newest T, limit int) []T {
+	return append(slices.Clone(kept[max(0, len(kept)+1-limit):]), newest)
+}
+
+// pulsarBrokerAt is the broker that serves clients at a URL: the one that it registered, or the address of one of its listeners.
+func (s *State) pulsarBrokerAt(url string) string {
+	address, _ := strings.CutPrefix(url, "pulsar://")
+	for _, name := range slices.Sorted(maps.Keys(s.Pulsar.Brokers)) {
+		if broker := s.Pulsar.Brokers[name]; broker.URL == url {
+			return name
+		}
+		if node := s.Nodes[name]; node != nil && slices.Contains(slices.Collect(maps.Values(node.Addresses)), address) {
+			return name
+		}
+	}
+	return ""
 }
 
 // pulsarZnodeDeleted: a bundle is owned as long as /namespace/<tenant>/<namespace>/<range> is there; a namespace exists as long as
@@ -98,10 +130,14 @@ func (topic *PulsarTopic) unload() {
 	for _, subscription := range topic.Subscriptions {
 		subscription.Active = ""
 		subscription.Consumers = map[string]*Consumer{}
+		subscription.Pending, subscription.Replay, subscription.Delayed, subscription.Redelivered = 0, 0, 0, 0
 	}
 }
 
 func (s *State) forgetPulsarBroker(node string) {
+	if broker := s.Pulsar.Brokers[node]; broker != nil {
+		broker.Load = BrokerLoad{}
+	}
 	for _, topic := range s.Pulsar.Topics {
 		if topic.Owner == node {
 			topic.unload()

@@ -32,9 +32,31 @@ func (s *State) applySubscription(event trace.Event) {
 			subscription.MarkDelete = Position{Ledger: event.Ledger, Entry: event.Entry}
 			subscription.Backlog = event.Backlog
 		}
+	case trace.PulsarSubscriptionMeasured:
+		if subscription := s.subscriptionOrNew(event.Topic, event.Subscription); subscription != nil {
+			subscription.measured(event)
+		}
 	case trace.PulsarSubscriptionDeleted:
 		if topic := s.Pulsar.Topics[event.Topic]; topic != nil {
 			delete(topic.Subscriptions, event.Subscription)
+		}
+	}
+}
+
+func (subscription *Subscription) measured(event trace.PulsarSubscriptionMeasured) {
+	subscription.MarkDelete = Position{Ledger: event.Ledger, Entry: event.Entry}
+	subscription.Read = Position{Ledger: event.ReadLedger, Entry: event.ReadEntry}
+	subscription.Backlog = event.Backlog
+	subscription.Acknowledged = make([]EntryRange, 0, len(event.Acknowledged))
+	for _, r := range event.Acknowledged {
+		subscription.Acknowledged = append(subscription.Acknowledged, EntryRange(r))
+	}
+	subscription.AcknowledgedEntries = event.AcknowledgedEntries
+	subscription.Pending, subscription.Replay, subscription.Delayed = event.Pending, event.Replay, event.Delayed
+	subscription.Redelivered = event.Redelivered
+	for _, one := range event.Consumers {
+		if consumer := subscription.Consumers[one.Consumer]; consumer != nil {
+			consumer.Permits, consumer.Unacked = one.Permits, one.Unacked
 		}
 	}
 }
@@ -55,7 +77,7 @@ func (s *State) subscriptionOrNew(topic, name string) *Subscription {
 	}
 	subscription := known.Subscriptions[name]
 	if subscription == nil {
-		subscription = &Subscription{MarkDelete: nowhere, Consumers: map[string]*Consumer{}}
+		subscription = &Subscription{MarkDelete: nowhere, Read: nowhere, Acknowledged: []EntryRange{}, Consumers: map[string]*Consumer{}}
 		known.Subscriptions[name] = subscription
 	}
 	return subscription

@@ -11,7 +11,12 @@ func (s *State) Clone() *State {
 	clone.Nodes = cloneMap(s.Nodes, func(node *Node) { node.Addresses = maps.Clone(node.Addresses) })
 	clone.Links = cloneMap(s.Links, nil)
 	clone.Dropped = maps.Clone(s.Dropped)
-	clone.Ensemble.Servers = cloneMap(s.Ensemble.Servers, nil)
+	clone.Ensemble.Servers = cloneMap(s.Ensemble.Servers, func(server *EnsembleServer) { server.Terms = slices.Clone(server.Terms) })
+	clone.Ensemble.Fired = slices.Clone(s.Ensemble.Fired)
+	clone.Ensemble.Ended = slices.Clone(s.Ensemble.Ended)
+	for i := range clone.Ensemble.Ended {
+		clone.Ensemble.Ended[i].Ephemerals = slices.Clone(clone.Ensemble.Ended[i].Ephemerals)
+	}
 	clone.Ensemble.Znodes = cloneMap(s.Ensemble.Znodes, nil)
 	clone.Ensemble.Sessions = cloneMap(s.Ensemble.Sessions, func(session *Session) {
 		watches := make(map[string][]string, len(session.Watches))
@@ -47,11 +52,13 @@ func (p Pulsar) clone() Pulsar {
 	p.Brokers = cloneMap(p.Brokers, nil)
 	p.Bundles = cloneMap(p.Bundles, nil)
 	p.Bookies = cloneMap(p.Bookies, nil)
+	p.Lookups = slices.Clone(p.Lookups)
 	p.Topics = cloneMap(p.Topics, func(topic *PulsarTopic) {
 		topic.Ledgers = slices.Clone(topic.Ledgers)
 		topic.Producers = maps.Clone(topic.Producers)
 		topic.Subscriptions = cloneMap(topic.Subscriptions, func(subscription *Subscription) {
 			subscription.Consumers = cloneMap(subscription.Consumers, nil)
+			subscription.Acknowledged = slices.Clone(subscription.Acknowledged)
 		})
 	})
 	p.Ledgers = cloneMap(p.Ledgers, func(ledger *Ledger) {

@@ -46,7 +46,10 @@ func crafted() []trace.Record {
 	r.at("ensemble-1", trace.EnsembleRoleChanged{Term: 1, Role: "leader", Leader: "ensemble-1"}, trace.NodeReady{})
 	r.at("ensemble-2", trace.EnsembleRoleChanged{Term: 1, Role: "follower", Leader: "ensemble-1"}, trace.NodeReady{})
 	r.at("ensemble-3", trace.EnsembleRoleChanged{Term: 1, Role: "follower", Leader: "ensemble-1"}, trace.NodeReady{})
-	r.at("ensemble-1", trace.EnsembleCommitAdvanced{Term: 1, Index: 1})
+	r.at("ensemble-2", trace.EnsembleLogAppended{Term: 1, FirstIndex: 1, LastIndex: 3}, trace.EnsembleLogAppended{Term: 2, FirstIndex: 4, LastIndex: 6, Folded: 2})
+	r.at("ensemble-1", trace.EnsembleLogAppended{Term: 1, FirstIndex: 1, LastIndex: 1}, trace.EnsembleCommitAdvanced{Term: 1, Index: 1})
+	// Entries 3 to 6 were never committed: a later leader has others there.
+	r.at("ensemble-2", trace.EnsembleLogAppended{Term: 3, FirstIndex: 3, LastIndex: 3}, trace.EnsembleLogAppended{Term: 3, FirstIndex: 4, LastIndex: 5})
 	r.kafka(start)
 	r.pulsar(start)
 	r.deaths()
@@ -132,7 +135,18 @@ func (r *run) pulsar(start func(name, role string, id int, addresses map[string]
 	r.at("pulsar-1", trace.PulsarLeaderElected{Broker: "127.0.0.1:8080"},
 		trace.PulsarBundleOwned{Namespace: namespace, Bundle: "0x00000000_0x80000000"})
 	r.at("pulsar-2", trace.PulsarBundleOwned{Namespace: namespace, Bundle: "0x80000000_0xffffffff"})
-	r.at("pulsar-1", trace.PulsarLookupAnswered{Topic: topic, Result: "connect", URL: "pulsar://127.0.0.1:6650", Authoritative: true, Transport: "tcp"},
+	lookup := trace.PulsarLookupAnswered{Topic: topic, Namespace: namespace, Bundle: "0x00000000_0x80000000", Hash: 77, Transport: "tcp"}
+	redirect, connect := lookup, lookup
+	redirect.Result, redirect.URL, redirect.Authoritative = "redirect", "pulsar://127.0.0.1:6650", true
+	connect.Result, connect.URL, connect.Authoritative, connect.Asked = "connect", "pulsar://127.0.0.1:6650", true, true
+	for range 9 { // more than the state remembers
+		r.at("pulsar-2", redirect)
+		r.at("pulsar-1", connect)
+	}
+	lookup.Result, lookup.Bundle = "failed", ""
+	r.at("pulsar-2", lookup)
+	r.at("pulsar-1",
+		trace.PulsarBrokerMeasured{RateIn: 40, RateOut: 38, BytesIn: 4000, BytesOut: 3800, Connections: 3, CacheBytes: 1200, CacheLimit: 1 << 20, CacheHits: 9, CacheMisses: 2},
 		trace.LedgerOpened{Ledger: 1, Ensemble: bookies, WriteQuorum: 2, AckQuorum: 2, ManagedLedger: "public/default/persistent/orders"},
 		trace.PulsarTopicLoaded{Topic: topic, Namespace: namespace, Bundle: "0x00000000_0x80000000", Hash: 77, Ledgers: []int64{1}},
 		trace.LedgerOpened{Ledger: 2, Ensemble: bookies, WriteQuorum: 2, AckQuorum: 2, ManagedLedger: "public/default/persistent/orders", Cursor: "sub"},
@@ -145,6 +159,12 @@ func (r *run) pulsar(start func(name, role string, id int, addresses map[string]
 		trace.PulsarPublished{Topic: topic, Ledger: 1, Entry: 1, Messages: 4, Bytes: 240, Folded: 2},
 		trace.PulsarDispatched{Topic: topic, Subscription: "sub", Consumer: "1", Ledger: 1, Entry: 1, Messages: 4, FromCache: true, Folded: 2},
 		trace.PulsarCursorMoved{Topic: topic, Subscription: "sub", Ledger: 1, Entry: 0, Backlog: 1},
+		trace.PulsarSubscriptionMeasured{Topic: topic, Subscription: "sub", Ledger: 1, Entry: 0, ReadLedger: 1, ReadEntry: 9, Backlog: 7,
+			Acknowledged: []trace.PulsarEntryRange{{Ledger: 1, First: 3, Last: 4}, {Ledger: 1, First: 7, Last: 7}}, AcknowledgedEntries: 3,
+			Pending: 4, Replay: 1, Delayed: 2, Redelivered: 5,
+			Consumers: []trace.PulsarConsumerMeasured{{Consumer: "1", Permits: 990, Unacked: 4}, {Consumer: "gone", Permits: 1}}},
+		trace.PulsarSubscriptionMeasured{Topic: "persistent://public/default/unknown", Subscription: "sub"},
+		trace.PulsarSubscriptionMeasured{Topic: topic, Subscription: "idle", Ledger: -1, Entry: -1},
 		trace.LedgerEnsembleChanged{Ledger: 1, FirstEntry: 2, Ensemble: []string{bookies[0], bookies[1]}, Replaced: []string{bookies[2]}},
 		trace.PulsarConsumerAttached{Topic: topic, Subscription: "short", Type: "Shared", Consumer: "2", Name: "c-2", Client: "127.0.0.1:60012"},
 		trace.PulsarConsumerDetached{Topic: topic, Subscription: "short", Consumer: "2"},

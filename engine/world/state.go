@@ -48,6 +48,36 @@ type Ensemble struct {
 	Znodes  map[string]*Znode `json:"znodes"` // by path
 	// Sessions by id, hexadecimal ("0x1000...").
 	Sessions map[string]*Session `json:"sessions"`
+	// Fired is the last watches that servers told sessions about, oldest first, 12 at most.
+	Fired []FiredWatch `json:"fired"`
+	// Ended is the last sessions that ended, oldest first, 6 at most.
+	Ended []EndedSession `json:"ended"`
+}
+
+// FiredWatch is a watch that a server told a session about.
+type FiredWatch struct {
+	Server  string `json:"server"` // node name
+	Session string `json:"session"`
+	Client  string `json:"client"` // of the session, as it was then
+	Path    string `json:"path"`
+	Event   string `json:"event"` // created, deleted, dataChanged, childrenChanged
+	Zxid    int64  `json:"zxid"`
+}
+
+// EndedSession is a session that is over.
+type EndedSession struct {
+	Session string `json:"session"`
+	Client  string `json:"client"`
+	Expired bool   `json:"expired"` // false: the client closed it
+	Zxid    int64  `json:"zxid"`
+	// Ephemerals that were deleted with it, sorted, the first 16 of them.
+	Ephemerals []string `json:"ephemerals"`
+}
+
+// TermStart is where a term begins in a server's log.
+type TermStart struct {
+	Term  uint64 `json:"term"`
+	Index uint64 `json:"index"` // of its first entry
 }
 
 // EnsembleServer is one server of the ensemble as it sees itself.
@@ -57,6 +87,9 @@ type EnsembleServer struct {
 	Leader      string `json:"leader"` // node name, as this server believes; empty when it knows none
 	CommitIndex uint64 `json:"commitIndex"`
 	Zxid        int64  `json:"zxid"`
+	// LastIndex is the last entry of its log, committed or not; Terms tells which term its entries are of, oldest first, 8 at most.
+	LastIndex uint64      `json:"lastIndex"`
+	Terms     []TermStart `json:"terms"`
 	// VotedFor is the node that got this server's vote of VoteTerm.
 	VotedFor string `json:"votedFor"`
 	VoteTerm uint64 `json:"voteTerm"`
@@ -185,6 +218,22 @@ type Pulsar struct {
 	Ledgers map[string]*Ledger `json:"ledgers"`
 	// Bookies by BookKeeper's name for them, host:port.
 	Bookies map[string]*Bookie `json:"bookies"`
+	// Lookups is the last answers to the question who serves a topic, oldest first, 16 at most.
+	Lookups []Lookup `json:"lookups"`
+}
+
+// Lookup is a broker's answer to the question who serves a topic.
+type Lookup struct {
+	Node      string `json:"node"` // the broker that was asked
+	Topic     string `json:"topic"`
+	Namespace string `json:"namespace"`
+	Bundle    string `json:"bundle"` // the hash range
+	Hash      uint32 `json:"hash"`
+	Asked     bool   `json:"asked"`  // with authoritative, as a redirect told the client to
+	Result    string `json:"result"` // connect, redirect, failed
+	// Target is the broker (node name) that the client is sent to, empty when it is not known.
+	Target        string `json:"target"`
+	Authoritative bool   `json:"authoritative"`
 }
 
 // PulsarBroker is one broker.
@@ -193,6 +242,21 @@ type PulsarBroker struct {
 	Registered bool   `json:"registered"`
 	Broker     string `json:"broker"` // host:port of its HTTP service, as Pulsar names it
 	URL        string `json:"url"`    // pulsar://host:port
+	// Load is what it measured last.
+	Load BrokerLoad `json:"load"`
+}
+
+// BrokerLoad is what a Pulsar-mode broker measured over a second.
+type BrokerLoad struct {
+	RateIn      int64 `json:"rateIn"` // messages a second
+	RateOut     int64 `json:"rateOut"`
+	BytesIn     int64 `json:"bytesIn"` // a second
+	BytesOut    int64 `json:"bytesOut"`
+	Connections int   `json:"connections"`
+	CacheBytes  int64 `json:"cacheBytes"` // held outside the heap
+	CacheLimit  int64 `json:"cacheLimit"`
+	CacheHits   int64 `json:"cacheHits"`   // entries read from the cache since the broker started
+	CacheMisses int64 `json:"cacheMisses"` // entries read from bookies
 }
 
 // Bundle is a range of a namespace's hash space and who owns it.
@@ -235,6 +299,23 @@ type Subscription struct {
 	// MarkDelete: everything up to and including it is acknowledged; ledger -1: nothing yet.
 	MarkDelete Position `json:"markDelete"`
 	Backlog    int64    `json:"backlog"` // entries not yet acknowledged
+	// What follows is measured up to twice a second, and may be a little older than MarkDelete.
+	Read Position `json:"read"` // reading goes on here; ledger -1: not known
+	// Acknowledged lists entries behind the mark-delete position that are acknowledged singly, the first 16 ranges of them;
+	// AcknowledgedEntries counts all.
+	Acknowledged        []EntryRange `json:"acknowledged"`
+	AcknowledgedEntries int64        `json:"acknowledgedEntries"`
+	Pending             int64        `json:"pending"`     // entries that consumers have and have not acknowledged
+	Replay              int64        `json:"replay"`      // entries that wait to be sent again
+	Delayed             int64        `json:"delayed"`     // entries whose time has not come
+	Redelivered         int64        `json:"redelivered"` // messages sent again, since the topic was loaded
+}
+
+// EntryRange is the entries of a ledger from First to Last, both included.
+type EntryRange struct {
+	Ledger int64 `json:"ledger"`
+	First  int64 `json:"first"`
+	Last   int64 `json:"last"`
 }
 
 // Consumer is one consumer of a subscription.
@@ -244,6 +325,8 @@ type Consumer struct {
 	// LastDispatched is the newest entry sent to it; ledger -1: none yet.
 	LastDispatched Position `json:"lastDispatched"`
 	Messages       int64    `json:"messages"` // sent to it
+	Permits        int64    `json:"permits"`  // messages that it asked for and that were not sent yet
+	Unacked        int64    `json:"unacked"`  // messages that it has and has not acknowledged
 }
 
 // Ledger is an append-only sequence of entries striped over bookies.
@@ -292,17 +375,18 @@ type Bookie struct {
 // New returns the state before anything happened.
 func New() *State {
 	return &State{
-		Nodes:    map[string]*Node{},
-		Links:    map[string]*Link{},
-		Dropped:  map[string]int64{},
-		Ensemble: Ensemble{Servers: map[string]*EnsembleServer{}, Znodes: map[string]*Znode{}, Sessions: map[string]*Session{}},
+		Nodes:   map[string]*Node{},
+		Links:   map[string]*Link{},
+		Dropped: map[string]int64{},
+		Ensemble: Ensemble{Servers: map[string]*EnsembleServer{}, Znodes: map[string]*Znode{}, Sessions: map[string]*Session{},
+			Fired: []FiredWatch{}, Ended: []EndedSession{}},
 		Kafka: Kafka{
 			Controller: Controller{Broker: -1},
 			Brokers:    map[string]*KafkaBroker{}, Topics: map[string]*KafkaTopic{}, Groups: map[string]*KafkaGroup{},
 		},
 		Pulsar: Pulsar{
 			Brokers: map[string]*PulsarBroker{}, Bundles: map[string]*Bundle{}, Topics: map[string]*PulsarTopic{},
-			Ledgers: map[string]*Ledger{}, Bookies: map[string]*Bookie{},
+			Ledgers: map[string]*Ledger{}, Bookies: map[string]*Bookie{}, Lookups: []Lookup{},
 		},
 	}
 }

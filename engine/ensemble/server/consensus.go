@@ -158,6 +158,7 @@ func (e storedEvent) happen(o *owner) {
 		if snapshot := job.append.GetSnapshot(); !raft.IsEmptySnap(snapshot) {
 			o.restore(snapshot)
 		}
+		o.traceAppended(job.append.GetEntries())
 	}
 	for _, response := range e.responses {
 		o.step(response)
@@ -231,6 +232,7 @@ func (o *owner) restore(snapshot *raftpb.Snapshot) {
 	o.newIncarnation()
 	o.transport.connect(o.peerAddresses())
 	o.traceTree()
+	o.traceLog()
 }
 
 // noteRole records who leads, and begins or ends leading.
@@ -283,6 +285,7 @@ func (o *owner) caughtUp(index uint64) bool { return o.applied >= index && o.app
 // begin is called once, when Raft has started.
 func (o *owner) begin() {
 	o.traceTree()
+	o.traceLog()
 	o.serving.incarnation = max(o.tree.Incarnation(int32(o.config.ID))+1, time.Now().UnixNano())
 	o.campaignEarly()
 }

@@ -45,6 +45,7 @@ func TestTheTraceTellsIt(t *testing.T) {
 	paired := 0
 	for id := 1; id <= 3; id++ {
 		var change, gone, committed, followed int
+		var written, known uint64
 		for _, r := range records[id] {
 			switch event := r.Data.(type) {
 			case trace.ZnodeCreated:
@@ -55,8 +56,11 @@ func TestTheTraceTellsIt(t *testing.T) {
 				if event.Path == "/traced" && event.Session != "" {
 					gone++
 				}
+			case trace.EnsembleLogAppended:
+				written = event.LastIndex
 			case trace.EnsembleCommitAdvanced:
 				committed++
+				known = event.Index
 			case trace.EnsembleRoleChanged:
 				if event.Leader == e.name(leader) {
 					followed++
@@ -71,6 +75,9 @@ func TestTheTraceTellsIt(t *testing.T) {
 					}
 				}
 			}
+		}
+		if written == 0 || written < known {
+			t.Errorf("server %d wrote up to %d and committed up to %d", id, written, known)
 		}
 		if change != 1 || gone != 1 || committed == 0 || followed == 0 {
 			t.Errorf("server %d: created %d, deleted %d, commits %d, leader %d times", id, change, gone, committed, followed)

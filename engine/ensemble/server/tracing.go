@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"strconv"
 
 	"go.etcd.io/raft/v3"
@@ -51,6 +52,35 @@ func describe(config *Config, m *raftpb.Message, bytes int64) (trace.Message, bo
 		message.Offset = int64(m.GetSnapshot().GetMetadata().GetIndex())
 	}
 	return message, true
+}
+
+// traceAppended records which entries are in the log now, a run of one term at a time.
+func (o *owner) traceAppended(entries []*raftpb.Entry) {
+	for len(entries) > 0 && o.tracer != nil {
+		term, run := entries[0].GetTerm(), 1
+		for run < len(entries) && entries[run].GetTerm() == term {
+			run++
+		}
+		o.tracer.Emit(trace.EnsembleLogAppended{Term: term, FirstIndex: entries[0].GetIndex(), LastIndex: entries[run-1].GetIndex()})
+		entries = entries[run:]
+	}
+}
+
+// traceLog records the log that a server finds at its start, or after a snapshot of the leader took its place.
+func (o *owner) traceLog() {
+	first, _ := o.storage.memory.FirstIndex()
+	last, err := o.storage.memory.LastIndex()
+	if err != nil || o.tracer == nil {
+		return
+	}
+	if last < first { // nothing but a snapshot, which stands for the entries up to its own
+		term, _ := o.storage.memory.Term(last)
+		o.tracer.Emit(trace.EnsembleLogAppended{Term: term, FirstIndex: last, LastIndex: last})
+		return
+	}
+	if entries, err := o.storage.memory.Entries(first, last+1, math.MaxUint64); err == nil {
+		o.traceAppended(entries)
+	}
 }
 
 var roleNames = map[raft.StateType]string{

@@ -99,6 +99,7 @@ func (s *sub) acknowledgeEach(ids []*pulsarpb.MessageIdData, answer, done func(e
 func (s *sub) moved() {
 	s.lastMove = time.Now()
 	s.traceMark()
+	s.measureSoon()
 }
 
 func (s *sub) traceMark() {

@@ -46,6 +46,9 @@ type Broker struct {
 	leadership  *leadership
 	connections *connectionTable
 	names       producerNames
+
+
+	flowed      throughput
 	nudgeReport chan struct{} // capacity 1: the load report is out of date
 }
 
@@ -155,6 +158,7 @@ func (b *Broker) serve(ctx context.Context, listeners *listeners, events <-chan 
 	cluster.Go(func() { b.watchSession(clusterContext, events) })
 	cluster.Go(func() { b.runElection(clusterContext) })
 	cluster.Go(func() { b.runReports(clusterContext) })
+	cluster.Go(func() { b.runGauges(clusterContext) })
 	cluster.Go(func() { b.runMaintenance(clusterContext) })
 
 	failed := listeners.serve(b)

@@ -95,6 +95,12 @@ func (t *connectionTable) remove(c *connection) {
 	delete(t.open, c)
 }
 
+func (t *connectionTable) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
+}
+
 func (t *connectionTable) closeAll(reason error) {
 	t.mu.Lock()
 	t.closed = true

@@ -277,7 +277,9 @@ func (s *sub) sendEntry(delivery subscription.Delivery, entry managedledger.Entr
 	c.lastConsumed = now
 	c.sent.add(messages, len(entry.Data))
 	s.out.add(messages, len(entry.Data))
+	s.topic.broker.flowed.out(messages, len(entry.Data))
 	if delivery.Redeliveries > 0 {
+		s.redelivered += int64(messages)
 		c.redelivered.add(messages, len(entry.Data))
 	}
 	t := s.topic
@@ -286,6 +288,7 @@ func (s *sub) sendEntry(delivery subscription.Delivery, entry managedledger.Entr
 		Messages: messages, FromCache: entry.FromCache,
 	})
 	c.conn.traceSent(command, size, t.name.String(), -1, entry.Position.Entry, messages)
+	s.measureSoon()
 }
 
 // holdIfFull stops reading for a consumer while its connection has enough to write.
@@ -311,6 +314,7 @@ func (t *topic) publishNow(m *publish) {
 	t.entryCounter++
 	position := managedledger.Position{Ledger: 0, Entry: t.entryCounter - 1}
 	t.in.add(m.messages, len(m.data))
+	t.broker.flowed.in(m.messages, len(m.data))
 	m.producer.sent.add(m.messages, len(m.data))
 	t.lastActive = time.Now()
 	for _, s := range t.subscriptions {

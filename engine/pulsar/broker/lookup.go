@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"twinlog/engine/pulsar/bundle"
 	"twinlog/engine/trace"
 )
 
@@ -40,8 +41,11 @@ func (b *Broker) Lookup(ctx context.Context, name TopicName, authoritative bool,
 		return answer, err
 	}
 	event := trace.PulsarLookupAnswered{
-		Topic: name.String(), Result: answer.Result, URL: answer.PulsarURL,
-		Authoritative: answer.Authoritative, Transport: transport,
+		Topic: name.String(), Namespace: name.NamespaceName(), Hash: bundle.Hash(name.String()), Result: answer.Result, URL: answer.PulsarURL,
+		Authoritative: answer.Authoritative, Asked: authoritative, Transport: transport,
+	}
+	if asked, unknown := b.BundleOf(name); unknown == nil {
+		event.Bundle = asked.Range.String()
 	}
 	if err != nil {
 		event.Result = "failed"

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -172,6 +173,23 @@ func (c *memoryCursor) ClearBacklog(context.Context) error {
 }
 
 func (c *memoryCursor) DeletedRanges() []managedledger.Range { return nil }
+
+func (c *memoryCursor) DeletedAhead(most int) (ranges []managedledger.Range, entries int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range slices.SortedFunc(maps.Keys(c.deleted), managedledger.Position.Compare) {
+		if p.Compare(c.marked) <= 0 {
+			continue
+		}
+		entries++
+		if last := len(ranges) - 1; last >= 0 && ranges[last].Last == (managedledger.Position{Ledger: p.Ledger, Entry: p.Entry - 1}) {
+			ranges[last].Last = p
+		} else if len(ranges) < most {
+			ranges = append(ranges, managedledger.Range{First: p, Last: p})
+		}
+	}
+	return ranges, entries
+}
 
 func (c *memoryCursor) CursorProperties() map[string]string { return nil }
 

@@ -92,6 +92,8 @@ func (m *memoryStorage) List(_ context.Context, prefix string) ([]string, error)
 	return names, nil
 }
 
+func (m *memoryStorage) Cache() managedledger.CacheStats { return managedledger.CacheStats{} }
+
 func (m *memoryStorage) Close(context.Context) error { return nil }
 
 // memoryLog is a log as one owner has it open. Its state is guarded by the storage's mutex.

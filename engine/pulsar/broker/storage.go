@@ -16,6 +16,7 @@ type storage interface {
 	Exists(ctx context.Context, name string) (bool, error)
 	Delete(ctx context.Context, name string) error
 	List(ctx context.Context, prefix string) ([]string, error)
+	Cache() managedledger.CacheStats
 	Close(ctx context.Context) error
 }
 
@@ -74,6 +75,7 @@ type cursor interface {
 	Skip(ctx context.Context, n int64) error
 	ClearBacklog(ctx context.Context) error
 	DeletedRanges() []managedledger.Range
+	DeletedAhead(most int) ([]managedledger.Range, int64)
 	CursorProperties() map[string]string
 	SetCursorProperties(ctx context.Context, properties map[string]string) error
 	CursorLedger() int64

@@ -42,6 +42,10 @@ type sub struct {
 	out      traffic
 	lastMove time.Time
 	expired  int64
+
+	redelivered int64                            // messages
+	measuring   *time.Timer                      // nil while nothing is to be told; see gauges.go
+	told        trace.PulsarSubscriptionMeasured // last
 }
 
 func (t *topic) newSub(name string, durable bool) *sub {
@@ -82,6 +86,7 @@ func (s *sub) opened(with cursor, err error) {
 	} else {
 		s.cursor, s.open = with, true
 		s.rewind()
+		s.measureSoon()
 	}
 	openings := s.openings
 	s.openings = nil
@@ -162,6 +167,7 @@ func (s *sub) join(c *consumer, answer func(error)) {
 	answer(nil)
 	s.apply(effects)
 	s.dispatch()
+	s.measureSoon()
 }
 
 // traceName is unique within the broker.
@@ -260,6 +266,7 @@ func (s *sub) leave(c *consumer) {
 		return
 	}
 	s.apply(effects)
+	s.measureSoon()
 	if len(s.consumers) == 0 && !s.durable && !s.busy {
 		s.discard()
 		return
@@ -302,8 +309,10 @@ func (s *sub) disconnect() {
 func (s *sub) stop() {
 	s.stopped = true
 	s.generation++
-	if s.timer != nil {
-		s.timer.Stop()
+	for _, timer := range []*time.Timer{s.timer, s.measuring} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	arrivals := s.arrivals
 	s.arrivals = nil
@@ -335,6 +344,7 @@ func (t *topic) redeliver(c *consumer, positions []subscription.Position, epoch 
 		s.rewind()
 	}
 	s.dispatch()
+	s.measureSoon()
 }
 
 func (t *topic) flow(c *consumer, permits int) {

@@ -322,6 +322,7 @@ func (t *topic) added(m *publish, position managedledger.Position, err error) {
 // twice, as whenever a receipt is lost.
 func (t *topic) stored(m *publish, position managedledger.Position) {
 	t.in.add(m.messages, len(m.data))
+	t.broker.flowed.in(m.messages, len(m.data))
 	m.producer.sent.add(m.messages, len(m.data))
 	t.lastActive = time.Now()
 	t.broker.tracer.Emit(trace.PulsarPublished{

@@ -232,6 +232,12 @@ func (tt *topicTable) loadedTopic(name TopicName) *topic {
 }
 
 // all lists the topics that are loaded, by name.
+func (tt *topicTable) count() int {
+	tt.mu.Lock()
+	defer tt.mu.Unlock()
+	return len(tt.entries)
+}
+
 func (tt *topicTable) all() []*topic {
 	tt.mu.Lock()
 	defer tt.mu.Unlock()

@@ -23,6 +23,28 @@ type tailCache struct {
 	places map[Position]place
 	order  []Position // oldest first, from head on
 	head   int
+	stats  CacheStats
+}
+
+// CacheStats is how full the cache is, in bytes, and how many entries were read from it and past it, from bookies.
+type CacheStats struct {
+	Bytes, Limit int64
+	Hits, Misses int64
+}
+
+func (c *tailCache) state() CacheStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stats := c.stats
+	stats.Limit = int64(c.limit)
+	return stats
+}
+
+// missed counts entries that had to be read from bookies.
+func (c *tailCache) missed(entries int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Misses += int64(entries)
 }
 
 // place is where an entry lies in the ring.
@@ -58,6 +80,7 @@ func (c *tailCache) put(p Position, data []byte) {
 	c.next = at + len(data)
 	c.places[p] = place{at: at, length: len(data)}
 	c.order = append(c.order, p)
+	c.stats.Bytes += int64(len(data))
 }
 
 // dropOverlapping drops the oldest entries while they lie in ring[from:to]. Entries lie in the ring in the order of their age, so
@@ -70,6 +93,7 @@ func (c *tailCache) dropOverlapping(from, to int) {
 		}
 		delete(c.places, c.order[c.head])
 		c.head++
+		c.stats.Bytes -= int64(oldest.length)
 	}
 	if c.head > len(c.order)/2 && c.head > 1024 {
 		c.order = append(c.order[:0], c.order[c.head:]...)
@@ -93,6 +117,7 @@ func (c *tailCache) run(from Position, maxEntries int, maxBytes int64) (run []En
 	if count == 0 {
 		return nil
 	}
+	c.stats.Hits += int64(count)
 	copies := make([]byte, 0, total) // one piece for all: they are sent and forgotten together
 	run = make([]Entry, 0, count)
 	for range count {
@@ -111,7 +136,7 @@ func (c *tailCache) close() {
 	defer c.mu.Unlock()
 	c.closed = true
 	clear(c.places)
-	c.order, c.head = nil, 0
+	c.order, c.head, c.stats.Bytes = nil, 0, 0
 	if c.ring != nil {
 		unmapArena(c.ring)
 		c.ring = nil

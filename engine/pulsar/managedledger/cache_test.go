@@ -23,6 +23,13 @@ func TestTailCacheReturnsWhatWasPut(t *testing.T) {
 			data := bytes.Repeat([]byte{byte(i)}, rapid.IntRange(1, limit/largestShare).Draw(t, "bytes"))
 			stored[p] = data
 			c.put(p, data)
+			held := int64(0)
+			for _, one := range c.places {
+				held += int64(one.length)
+			}
+			if state := c.state(); state.Bytes != held || state.Bytes > state.Limit || state.Limit != int64(limit) {
+				t.Fatalf("the cache says that it holds %d bytes of %d; it holds %d", state.Bytes, state.Limit, held)
+			}
 			newest = append(newest, p)
 			checkNewest(t, c, stored, newest, limit)
 			from := Position{Ledger: ledger, Entry: int64(rapid.IntRange(0, int(p.Entry)).Draw(t, "from"))}

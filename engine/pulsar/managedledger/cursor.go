@@ -253,6 +253,13 @@ func (c *Cursor) DeletedRanges() []Range {
 	return slices.Clone(c.state.ranges)
 }
 
+// DeletedAhead lists the first ranges of DeletedRanges, most at most, and counts the entries of all of them.
+func (c *Cursor) DeletedAhead(most int) (ranges []Range, entries int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.state.ranges[:min(most, len(c.state.ranges))]), c.state.single
+}
+
 // Properties are the numbers stored with the mark-delete position.
 func (c *Cursor) Properties() map[string]int64 {
 	c.mu.Lock()

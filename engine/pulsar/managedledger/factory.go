@@ -115,6 +115,9 @@ func NewFactory(config Config) (*Factory, error) {
 	return &Factory{config: config, cache: newTailCache(config.CacheBytes), ctx: ctx, cancel: cancel, open: make(map[string]*opening)}, nil
 }
 
+// Cache tells how the entries that were added last are kept.
+func (f *Factory) Cache() CacheStats { return f.cache.state() }
+
 // Open takes a managed ledger over: it fences and recovers the last ledger, then opens a new one. The name is Pulsar's persistence
 // name: tenant/namespace/persistent/url-escaped-topic. A managed ledger that is open here and still takes adds (or is terminated) is
 // returned as it is; one that was fenced or closed is opened anew, after it was closed.

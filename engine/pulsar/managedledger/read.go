@@ -42,7 +42,9 @@ func (m *ManagedLedger) ReadEntries(ctx context.Context, from Position, maxEntri
 		if err != nil {
 			return nil, fmt.Errorf("managed ledger %s: read %v: %w: %w", m.name, p, ErrStorage, err)
 		}
-		return limitBytes(entries, maxBytes), nil
+		entries = limitBytes(entries, maxBytes)
+		m.factory.cache.missed(len(entries))
+		return entries, nil
 	}
 }
 

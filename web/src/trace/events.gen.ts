@@ -119,6 +119,17 @@ export interface EnsembleCommitAdvanced {
 }
 
 /**
+ * EnsembleLogAppended: entries FirstIndex to LastIndex, all of Term, are in this server's log and on its disk. What was there from
+ * FirstIndex on is gone. A log that was replaced by a snapshot tells the snapshot's last entry. Hot.
+ */
+export interface EnsembleLogAppended {
+  term: number;
+  firstIndex: number;
+  lastIndex: number;
+  folded?: number;
+}
+
+/**
  * SessionCreated and the other session and znode events are recorded by every server as it applies them; the Zxid tells that two of
  * them are the same change.
  */
@@ -358,6 +369,30 @@ export interface KafkaOffsetCommitted extends KafkaPartition {
   folded?: number;
 }
 
+/**
+ * LatencyMeasured: how long the node took, in about one second, for an operation that clients wait for: from the request's last byte
+ * to its answer. Only answers without error count. A second without any has no record.
+ */
+export interface LatencyMeasured {
+  /** produce (Kafka-mode), publish (Pulsar-mode) */
+  operation: string;
+  /**
+   * Buckets tell how many took how long, the fastest first; empty ones are left out. Counts of several nodes may be added up, which
+   * percentiles may not.
+   */
+  buckets: LatencyBucket[] | null;
+}
+
+/** LatencyBucket counts what took at most UpToMicros and more than the bucket before it. */
+export interface LatencyBucket {
+  upToMicros: number;
+  count: number;
+}
+
+/** Latencies counts durations in buckets. Any number of goroutines may observe; on a nil value observing does nothing. */
+export interface Latencies {
+}
+
 /** Message says what is on its way between two nodes. A student's own program is the node "client". */
 export interface Message {
   exchange: Exchange;
@@ -466,12 +501,39 @@ export interface PulsarBundleReleased {
 /** PulsarLookupAnswered: a broker told a client where a topic is served. */
 export interface PulsarLookupAnswered {
   topic: string;
+  namespace: string;
+  /** the hash range that Hash falls in; empty when it could not be found out */
+  bundle: string;
+  hash: number;
   /** connect, redirect, failed */
   result: string;
   url: string;
+  /** of a redirect: the broker at URL was chosen by the leader, and is to take the bundle */
   authoritative: boolean;
+  /** the client asked with authoritative, as a redirect told it to */
+  asked: boolean;
   /** tcp, http */
   transport: string;
+}
+
+/** PulsarBrokerMeasured is what a broker measured over the last second. It says so when something changed, once a second at most. */
+export interface PulsarBrokerMeasured {
+  /** messages a second */
+  rateIn: number;
+  rateOut: number;
+  /** a second */
+  bytesIn: number;
+  bytesOut: number;
+  /** of clients and of other brokers */
+  connections: number;
+  /**
+   * The cache of the newest entries, outside the Go heap: bytes that it holds and may hold at most, and entries that were read from
+   * it and past it, from bookies, since the broker started.
+   */
+  cacheBytes: number;
+  cacheLimit: number;
+  cacheHits: number;
+  cacheMisses: number;
 }
 
 /** PulsarTopicLoaded: the topic's managed ledger is open here: its last ledger was fenced and recovered, a new one takes adds. */
@@ -572,6 +634,55 @@ export interface PulsarSubscriptionDeleted {
   subscription: string;
 }
 
+/**
+ * PulsarSubscriptionMeasured is a cursor in full, with what is on its way to consumers. It comes some time after something changed,
+ * twice a second at most; PulsarCursorMoved and PulsarDispatched tell of single steps.
+ */
+export interface PulsarSubscriptionMeasured {
+  topic: string;
+  subscription: string;
+  /** Everything up to and including Ledger:Entry is acknowledged. */
+  ledger: number;
+  entry: number;
+  /** Reading goes on at ReadLedger:ReadEntry. */
+  readLedger: number;
+  readEntry: number;
+  /** entries not yet acknowledged */
+  backlog: number;
+  /**
+   * Acknowledged lists entries after the mark-delete position that are acknowledged singly, the first 16 ranges of them;
+   * AcknowledgedEntries counts all.
+   */
+  acknowledged: PulsarEntryRange[] | null;
+  acknowledgedEntries: number;
+  /** entries that consumers have and have not acknowledged */
+  pending: number;
+  /** entries that wait to be sent again */
+  replay: number;
+  /** entries whose time has not come */
+  delayed: number;
+  /** messages that were sent again, since the topic was loaded */
+  redelivered: number;
+  /** Consumers lists the first 16. */
+  consumers: PulsarConsumerMeasured[] | null;
+}
+
+/** PulsarEntryRange is the entries of a ledger from First to Last, both included. */
+export interface PulsarEntryRange {
+  ledger: number;
+  first: number;
+  last: number;
+}
+
+/** PulsarConsumerMeasured is what the broker knows of one consumer's flow. */
+export interface PulsarConsumerMeasured {
+  consumer: string;
+  /** messages that it asked for and that were not sent yet */
+  permits: number;
+  /** messages that it has and has not acknowledged; Exclusive and Failover do not count them */
+  unacked: number;
+}
+
 /** Ref names a record. */
 export interface Ref {
   node: string;
@@ -637,6 +748,41 @@ export interface WorldEnsemble {
   znodes: Record<string, WorldZnode>;
   /** Sessions by id, hexadecimal ("0x1000..."). */
   sessions: Record<string, WorldSession>;
+  /** Fired is the last watches that servers told sessions about, oldest first, 12 at most. */
+  fired: WorldFiredWatch[];
+  /** Ended is the last sessions that ended, oldest first, 6 at most. */
+  ended: WorldEndedSession[];
+}
+
+/** FiredWatch is a watch that a server told a session about. */
+export interface WorldFiredWatch {
+  /** node name */
+  server: string;
+  session: string;
+  /** of the session, as it was then */
+  client: string;
+  path: string;
+  /** created, deleted, dataChanged, childrenChanged */
+  event: string;
+  zxid: number;
+}
+
+/** EndedSession is a session that is over. */
+export interface WorldEndedSession {
+  session: string;
+  client: string;
+  /** false: the client closed it */
+  expired: boolean;
+  zxid: number;
+  /** Ephemerals that were deleted with it, sorted, the first 16 of them. */
+  ephemerals: string[];
+}
+
+/** TermStart is where a term begins in a server's log. */
+export interface WorldTermStart {
+  term: number;
+  /** of its first entry */
+  index: number;
 }
 
 /** EnsembleServer is one server of the ensemble as it sees itself. */
@@ -648,6 +794,9 @@ export interface WorldEnsembleServer {
   leader: string;
   commitIndex: number;
   zxid: number;
+  /** LastIndex is the last entry of its log, committed or not; Terms tells which term its entries are of, oldest first, 8 at most. */
+  lastIndex: number;
+  terms: WorldTermStart[];
   /** VotedFor is the node that got this server's vote of VoteTerm. */
   votedFor: string;
   voteTerm: number;
@@ -801,6 +950,26 @@ export interface WorldPulsar {
   ledgers: Record<string, WorldLedger>;
   /** Bookies by BookKeeper's name for them, host:port. */
   bookies: Record<string, WorldBookie>;
+  /** Lookups is the last answers to the question who serves a topic, oldest first, 16 at most. */
+  lookups: WorldLookup[];
+}
+
+/** Lookup is a broker's answer to the question who serves a topic. */
+export interface WorldLookup {
+  /** the broker that was asked */
+  node: string;
+  topic: string;
+  namespace: string;
+  /** the hash range */
+  bundle: string;
+  hash: number;
+  /** with authoritative, as a redirect told the client to */
+  asked: boolean;
+  /** connect, redirect, failed */
+  result: string;
+  /** Target is the broker (node name) that the client is sent to, empty when it is not known. */
+  target: string;
+  authoritative: boolean;
 }
 
 /** PulsarBroker is one broker. */
@@ -811,6 +980,26 @@ export interface WorldPulsarBroker {
   broker: string;
   /** pulsar://host:port */
   url: string;
+  /** Load is what it measured last. */
+  load: WorldBrokerLoad;
+}
+
+/** BrokerLoad is what a Pulsar-mode broker measured over a second. */
+export interface WorldBrokerLoad {
+  /** messages a second */
+  rateIn: number;
+  rateOut: number;
+  /** a second */
+  bytesIn: number;
+  bytesOut: number;
+  connections: number;
+  /** held outside the heap */
+  cacheBytes: number;
+  cacheLimit: number;
+  /** entries read from the cache since the broker started */
+  cacheHits: number;
+  /** entries read from bookies */
+  cacheMisses: number;
 }
 
 /** Bundle is a range of a namespace's hash space and who owns it. */
@@ -859,6 +1048,29 @@ export interface WorldSubscription {
   markDelete: WorldPosition;
   /** entries not yet acknowledged */
   backlog: number;
+  /** What follows is measured up to twice a second, and may be a little older than MarkDelete. */
+  read: WorldPosition;
+  /**
+   * Acknowledged lists entries behind the mark-delete position that are acknowledged singly, the first 16 ranges of them;
+   * AcknowledgedEntries counts all.
+   */
+  acknowledged: WorldEntryRange[];
+  acknowledgedEntries: number;
+  /** entries that consumers have and have not acknowledged */
+  pending: number;
+  /** entries that wait to be sent again */
+  replay: number;
+  /** entries whose time has not come */
+  delayed: number;
+  /** messages sent again, since the topic was loaded */
+  redelivered: number;
+}
+
+/** EntryRange is the entries of a ledger from First to Last, both included. */
+export interface WorldEntryRange {
+  ledger: number;
+  first: number;
+  last: number;
 }
 
 /** Consumer is one consumer of a subscription. */
@@ -870,6 +1082,10 @@ export interface WorldConsumer {
   lastDispatched: WorldPosition;
   /** sent to it */
   messages: number;
+  /** messages that it asked for and that were not sent yet */
+  permits: number;
+  /** messages that it has and has not acknowledged */
+  unacked: number;
 }
 
 /** Ledger is an append-only sequence of entries striped over bookies. */
@@ -1198,6 +1414,7 @@ export interface EventByKind {
   "bookkeeper.metadataRead": LedgerMetadataRead;
   "bookkeeper.recoveryStarted": LedgerRecoveryStarted;
   "ensemble.commitAdvanced": EnsembleCommitAdvanced;
+  "ensemble.logAppended": EnsembleLogAppended;
   "ensemble.roleChanged": EnsembleRoleChanged;
   "ensemble.sessionConnected": SessionConnected;
   "ensemble.sessionCreated": SessionCreated;
@@ -1235,6 +1452,7 @@ export interface EventByKind {
   "node.started": NodeStarted;
   "node.stopped": NodeStopped;
   "pulsar.activeConsumerChanged": PulsarActiveConsumerChanged;
+  "pulsar.brokerMeasured": PulsarBrokerMeasured;
   "pulsar.brokerRegistered": PulsarBrokerRegistered;
   "pulsar.bundleOwned": PulsarBundleOwned;
   "pulsar.bundleReleased": PulsarBundleReleased;
@@ -1248,9 +1466,11 @@ export interface EventByKind {
   "pulsar.producerDetached": PulsarProducerDetached;
   "pulsar.published": PulsarPublished;
   "pulsar.subscriptionDeleted": PulsarSubscriptionDeleted;
+  "pulsar.subscriptionMeasured": PulsarSubscriptionMeasured;
   "pulsar.topicDeleted": PulsarTopicDeleted;
   "pulsar.topicLoaded": PulsarTopicLoaded;
   "pulsar.topicUnloaded": PulsarTopicUnloaded;
+  "trace.latencyMeasured": LatencyMeasured;
   "trace.recordsDropped": RecordsDropped;
 }
 
@@ -1292,6 +1512,7 @@ export const kinds: readonly Kind[] = [
   "bookkeeper.metadataRead",
   "bookkeeper.recoveryStarted",
   "ensemble.commitAdvanced",
+  "ensemble.logAppended",
   "ensemble.roleChanged",
   "ensemble.sessionConnected",
   "ensemble.sessionCreated",
@@ -1329,6 +1550,7 @@ export const kinds: readonly Kind[] = [
   "node.started",
   "node.stopped",
   "pulsar.activeConsumerChanged",
+  "pulsar.brokerMeasured",
   "pulsar.brokerRegistered",
   "pulsar.bundleOwned",
   "pulsar.bundleReleased",
@@ -1342,8 +1564,10 @@ export const kinds: readonly Kind[] = [
   "pulsar.producerDetached",
   "pulsar.published",
   "pulsar.subscriptionDeleted",
+  "pulsar.subscriptionMeasured",
   "pulsar.topicDeleted",
   "pulsar.topicLoaded",
   "pulsar.topicUnloaded",
+  "trace.latencyMeasured",
   "trace.recordsDropped",
 ];

@@ -29,9 +29,9 @@ export function emptyState(): State {
   return {
     nodes: {},
     links: {},
-    ensemble: { leader: '', term: 0, servers: {}, applied: { zxid: 0, parts: 0 }, znodes: {}, sessions: {} },
+    ensemble: { leader: '', term: 0, servers: {}, applied: { zxid: 0, parts: 0 }, znodes: {}, sessions: {}, fired: [], ended: [] },
     kafka: { controller: { broker: -1, epoch: 0 }, brokers: {}, topics: {}, groups: {} },
-    pulsar: { leader: '', brokers: {}, bundles: {}, topics: {}, ledgers: {}, bookies: {} },
+    pulsar: { leader: '', brokers: {}, bundles: {}, topics: {}, ledgers: {}, bookies: {}, lookups: [] },
     dropped: {},
   };
 }

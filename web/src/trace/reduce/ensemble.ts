@@ -1,7 +1,10 @@
-import type { EnsembleServer, Session, State, TypedRecord } from '../types';
+import type { EnsembleServer, EventData, Session, State, TypedRecord } from '../types';
 import { kafkaBrokerUnregistered } from './kafka';
-import { own, put } from './maps';
+import { keepLast, own, put } from './maps';
 import { pulsarZnodeDeleted } from './pulsar';
+
+/** What the state remembers of what is over. */
+const KEPT = { fired: 12, ended: 6, ephemerals: 16, terms: 8 };
 
 export function applyEnsemble(state: State, record: TypedRecord): void {
   const { node } = record;
@@ -22,6 +25,8 @@ export function applyEnsemble(state: State, record: TypedRecord): void {
       server.zxid = record.data.zxid;
       return;
     }
+    case 'ensemble.logAppended':
+      return appended(serverOf(state, node), record.data);
     case 'ensemble.sessionConnected': {
       const session = own(ensemble.sessions, record.data.session);
       if (session) Object.assign(session, { client: record.data.client, address: record.data.address, server: node });
@@ -38,8 +43,11 @@ export function applyEnsemble(state: State, record: TypedRecord): void {
       return;
     }
     case 'ensemble.watchFired': {
-      const session = own(ensemble.sessions, record.data.session);
-      if (session) watchFired(session, record.data.path, record.data.event);
+      const { session: id, path, event, zxid } = record.data;
+      const session = own(ensemble.sessions, id);
+      if (!session) return;
+      watchFired(session, path, event);
+      ensemble.fired = keepLast(ensemble.fired, { server: node, session: id, client: session.client, path, event, zxid }, KEPT.fired);
       return;
     }
     default:
@@ -58,7 +66,7 @@ function applyReplicated(state: State, record: TypedRecord): void {
       }
       return;
     case 'ensemble.sessionEnded':
-      if (firstReport(state, record.data.zxid, node)) sessionEnded(state, record.data.session, record.data.zxid);
+      if (firstReport(state, record.data.zxid, node)) sessionEnded(state, record.data);
       return;
     case 'ensemble.znodeCreated': {
       if (!firstReport(state, record.data.zxid, node)) return;
@@ -79,8 +87,15 @@ function applyReplicated(state: State, record: TypedRecord): void {
 }
 
 function serverOf(state: State, node: string): EnsembleServer {
-  const none = { role: '', term: 0, leader: '', commitIndex: 0, zxid: 0, votedFor: '', voteTerm: 0, reported: { zxid: 0, parts: 0 } };
+  const none = { role: '', term: 0, leader: '', commitIndex: 0, zxid: 0, lastIndex: 0, terms: [], votedFor: '', voteTerm: 0, reported: { zxid: 0, parts: 0 } };
   return own(state.ensemble.servers, node) ?? put(state.ensemble.servers, node, none);
+}
+
+/** Entries that were there from the first one on are overwritten, and with them the terms that began there. */
+function appended(server: EnsembleServer, { term, firstIndex, lastIndex }: EventData['ensemble.logAppended']): void {
+  server.lastIndex = lastIndex;
+  const terms = server.terms.filter((one) => one.index < firstIndex || one.term === term);
+  server.terms = terms.at(-1)?.term === term ? terms : keepLast(terms, { term, index: firstIndex }, KEPT.terms);
 }
 
 /** The leader of the highest term is the leader: a server that is cut off may still believe in the one before. */
@@ -141,9 +156,13 @@ function firstReport(state: State, zxid: number, node: string): boolean {
   return true;
 }
 
-function sessionEnded(state: State, session: string, zxid: number): void {
-  delete state.ensemble.sessions[session];
-  for (const [path, znode] of Object.entries(state.ensemble.znodes)) if (znode.session === session) znodeDeleted(state, path, zxid);
+function sessionEnded(state: State, { session, expired, zxid }: EventData['ensemble.sessionEnded']): void {
+  const { ensemble } = state;
+  const client = own(ensemble.sessions, session)?.client ?? '';
+  delete ensemble.sessions[session];
+  const owned = Object.entries(ensemble.znodes).filter(([, znode]) => znode.session === session).map(([path]) => path).sort();
+  ensemble.ended = keepLast(ensemble.ended, { session, client, expired, zxid, ephemerals: owned.slice(0, KEPT.ephemerals) }, KEPT.ended);
+  for (const path of owned) znodeDeleted(state, path, zxid);
 }
 
 /** Also ends what lives exactly as long as its ephemeral znode. */

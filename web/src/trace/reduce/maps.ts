@@ -15,6 +15,11 @@ export function events(folded: number | undefined): number {
   return Math.max(1, folded ?? 0);
 }
 
+/** Appends and drops the oldest beyond a limit, into a list of its own: a clone of the state keeps the one before. */
+export function keepLast<T>(kept: readonly T[], newest: T, limit: number): T[] {
+  return [...kept.slice(Math.max(0, kept.length + 1 - limit)), newest];
+}
+
 export function sorted(values: Iterable<string>): string[] {
   return [...values].sort();
 }

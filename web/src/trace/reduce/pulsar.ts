@@ -1,5 +1,8 @@
 import type { EventData, PulsarTopic, State, Subscription, TypedRecord } from '../types';
-import { events, own, put } from './maps';
+import { events, keepLast, own, put } from './maps';
+
+/** Lookups that the state remembers. */
+const KEPT_LOOKUPS = 16;
 
 const nowhere = () => ({ ledger: -1, entry: -1 });
 
@@ -8,7 +11,7 @@ export function applyPulsar(state: State, record: TypedRecord): void {
   const { node } = record;
   switch (record.kind) {
     case 'pulsar.brokerRegistered':
-      put(pulsar.brokers, node, { registered: true, broker: record.data.broker, url: record.data.url });
+      put(pulsar.brokers, node, { registered: true, broker: record.data.broker, url: record.data.url, load: noLoad() });
       return;
     case 'pulsar.leaderElected':
       pulsar.leader = node;
@@ -16,6 +19,17 @@ export function applyPulsar(state: State, record: TypedRecord): void {
     case 'pulsar.bundleOwned': {
       const { namespace, bundle } = record.data;
       put(pulsar.bundles, `${namespace}/${bundle}`, { namespace, range: bundle, owner: node });
+      return;
+    }
+    case 'pulsar.lookupAnswered': {
+      const { topic, namespace = '', bundle = '', hash = 0, asked = false, result, url, authoritative } = record.data; // runs of older versions name no bundle
+      const lookup = { node, topic, namespace, bundle, hash, asked, result, target: brokerAt(state, url), authoritative };
+      pulsar.lookups = keepLast(pulsar.lookups, lookup, KEPT_LOOKUPS);
+      return;
+    }
+    case 'pulsar.brokerMeasured': {
+      const broker = own(pulsar.brokers, node);
+      if (broker) broker.load = { ...record.data };
       return;
     }
     case 'pulsar.bundleReleased':
@@ -54,7 +68,7 @@ function applySubscription(state: State, record: TypedRecord): void {
       const known = subscriptionOrNew(state, topic, subscription);
       if (!known) return;
       known.type = type;
-      put(known.consumers, consumer, { name, client, lastDispatched: nowhere(), messages: 0 });
+      put(known.consumers, consumer, { name, client, lastDispatched: nowhere(), messages: 0, permits: 0, unacked: 0 });
       return;
     }
     case 'pulsar.consumerDetached': {
@@ -84,12 +98,43 @@ function applySubscription(state: State, record: TypedRecord): void {
       known.backlog = record.data.backlog;
       return;
     }
+    case 'pulsar.subscriptionMeasured': {
+      const known = subscriptionOrNew(state, record.data.topic, record.data.subscription);
+      if (known) measured(known, record.data);
+      return;
+    }
     case 'pulsar.subscriptionDeleted': {
       const topic = own(state.pulsar.topics, record.data.topic);
       if (topic) delete topic.subscriptions[record.data.subscription];
       return;
     }
   }
+}
+
+function measured(subscription: Subscription, event: EventData['pulsar.subscriptionMeasured']): void {
+  const { acknowledgedEntries, backlog, pending, replay, delayed, redelivered } = event;
+  Object.assign(subscription, { acknowledgedEntries, backlog, pending, replay, delayed, redelivered });
+  subscription.markDelete = { ledger: event.ledger, entry: event.entry };
+  subscription.read = { ledger: event.readLedger, entry: event.readEntry };
+  subscription.acknowledged = (event.acknowledged ?? []).map((range) => ({ ...range }));
+  for (const { consumer: id, permits, unacked } of event.consumers ?? []) {
+    const consumer = own(subscription.consumers, id);
+    if (consumer) Object.assign(consumer, { permits, unacked });
+  }
+}
+
+function noLoad() {
+  return { rateIn: 0, rateOut: 0, bytesIn: 0, bytesOut: 0, connections: 0, cacheBytes: 0, cacheLimit: 0, cacheHits: 0, cacheMisses: 0 };
+}
+
+/** The broker that serves clients at a URL: the one that it registered, or the address of one of its listeners. */
+function brokerAt(state: State, url: string): string {
+  const address = url.startsWith('pulsar://') ? url.slice('pulsar://'.length) : url;
+  for (const [name, broker] of Object.entries(state.pulsar.brokers).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (broker.url === url) return name;
+    if (Object.values(own(state.nodes, name)?.addresses ?? {}).includes(address)) return name;
+  }
+  return '';
 }
 
 function bundleReleased(state: State, node: string, event: EventData['pulsar.bundleReleased']): void {
@@ -137,12 +182,13 @@ function unload(topic: PulsarTopic): void {
   topic.owner = '';
   topic.producers = {};
   for (const subscription of Object.values(topic.subscriptions)) {
-    subscription.active = '';
-    subscription.consumers = {};
+    Object.assign(subscription, { active: '', consumers: {}, pending: 0, replay: 0, delayed: 0, redelivered: 0 });
   }
 }
 
 export function forgetPulsarBroker(state: State, node: string): void {
+  const broker = own(state.pulsar.brokers, node);
+  if (broker) broker.load = noLoad();
   for (const topic of Object.values(state.pulsar.topics)) if (topic.owner === node) unload(topic);
 }
 
@@ -163,7 +209,20 @@ function subscriptionOf(state: State, topic: string, name: string): Subscription
 function subscriptionOrNew(state: State, topic: string, name: string): Subscription | undefined {
   const known = own(state.pulsar.topics, topic);
   if (!known) return undefined;
-  const none: Subscription = { type: '', active: '', consumers: {}, markDelete: nowhere(), backlog: 0 };
+  const none: Subscription = {
+    type: '',
+    active: '',
+    consumers: {},
+    markDelete: nowhere(),
+    backlog: 0,
+    read: nowhere(),
+    acknowledged: [],
+    acknowledgedEntries: 0,
+    pending: 0,
+    replay: 0,
+    delayed: 0,
+    redelivered: 0,
+  };
   return own(known.subscriptions, name) ?? put(known.subscriptions, name, none);
 }
 
