@@ -60,7 +60,7 @@ func add[E Event](decoders map[string]func([]byte) (Event, error)) {
 var decoders = func() map[string]func([]byte) (Event, error) {
 	all := make(map[string]func([]byte) (Event, error))
 	for _, addOne := range []func(map[string]func([]byte) (Event, error)){
-		add[NodeStarted], add[NodeReady], add[NodeStopped], add[NodePaused], add[NodeResumed], add[LinkChanged], add[RecordsDropped],
+		add[NodeStarted], add[NodeReady], add[NodeStopped], add[NodePaused], add[NodeResumed], add[LinkChanged], add[RecordsDropped], add[LatencyMeasured],
 		add[MessageSent], add[MessageReceived],
 		add[EnsembleRoleChanged], add[EnsembleVoteCast], add[EnsembleCommitAdvanced], add[EnsembleLogAppended], add[SessionCreated], add[SessionConnected],
 		add[SessionDisconnected], add[SessionEnded], add[ZnodeCreated], add[ZnodeChanged], add[ZnodeDeleted], add[WatchSet], add[WatchFired],

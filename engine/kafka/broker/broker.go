@@ -16,6 +16,7 @@ import (
 	"twinlog/engine/kafka/controllerdriver"
 	"twinlog/engine/kafka/groupcoordinator"
 	"twinlog/engine/kafka/metadata"
+	"twinlog/engine/trace"
 )
 
 // Broker is one Kafka-mode node. It runs once.
@@ -35,6 +36,7 @@ type Broker struct {
 	coordination *coordination
 	topicConfigs *topicConfigs
 
+	produceLatencies     *trace.Latencies
 	purgatory            *reactor.Purgatory
 	replicas             *replicas
 	fetchers             *fetchers
@@ -62,6 +64,7 @@ func New(config Config) (*Broker, error) {
 	b := &Broker{
 		config: config, settings: settingsOf(rules), rules: rules, logger: config.Logger.With("broker", config.BrokerID),
 		ready: make(chan struct{}), failure: make(chan error, 1), topicConfigs: newTopicConfigs(rules),
+		produceLatencies: trace.NewLatencies("produce"),
 	}
 	b.brokerEpoch.Store(-1)
 	b.metadata.Store(metadata.EmptySnapshot())
@@ -142,6 +145,7 @@ func (b *Broker) serve(ctx context.Context) error {
 		})
 	}
 	part(func(ctx context.Context) error { return server.Serve(ctx, b.listeners...) })
+	part(func(ctx context.Context) error { b.produceLatencies.Run(ctx, b.config.Tracer); return nil })
 	part(func(ctx context.Context) error { b.control.run(ctx); return nil })
 	part(func(ctx context.Context) error { b.alterPartition.run(ctx); return nil })
 	part(func(ctx context.Context) error { b.producerIDs.run(ctx); return nil })

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -224,6 +225,9 @@ func (op *produceOperation) respond() {
 		response.Topics[at].Partitions = append(response.Topics[at].Partitions, op.answer(part, response))
 	}
 	op.request.Respond(response)
+	if !slices.ContainsFunc(op.parts, func(part *producePart) bool { return part.result.err != nil }) {
+		op.broker.produceLatencies.Observe(time.Since(op.request.Received))
+	}
 }
 
 func (op *produceOperation) answer(part *producePart, response *kmsg.ProduceResponse) kmsg.ProduceResponseTopicPartition {

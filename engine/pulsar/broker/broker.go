@@ -47,6 +47,7 @@ type Broker struct {
 	connections *connectionTable
 	names       producerNames
 
+	publishLatencies *trace.Latencies
 
 	flowed      throughput
 	nudgeReport chan struct{} // capacity 1: the load report is out of date
@@ -62,6 +63,7 @@ func New(config Config) (*Broker, error) {
 		config: config, logger: config.Logger, tracer: config.Tracer,
 		ready:       make(chan struct{}),
 		nudgeReport: make(chan struct{}, 1), disconnected: make(chan struct{}, 1),
+		publishLatencies: trace.NewLatencies("publish"),
 	}
 	b.topics = newTopicTable()
 	b.ownership = newOwnership()
@@ -157,6 +159,7 @@ func (b *Broker) serve(ctx context.Context, listeners *listeners, events <-chan 
 	}
 	cluster.Go(func() { b.watchSession(clusterContext, events) })
 	cluster.Go(func() { b.runElection(clusterContext) })
+	cluster.Go(func() { b.publishLatencies.Run(clusterContext, b.tracer) })
 	cluster.Go(func() { b.runReports(clusterContext) })
 	cluster.Go(func() { b.runGauges(clusterContext) })
 	cluster.Go(func() { b.runMaintenance(clusterContext) })

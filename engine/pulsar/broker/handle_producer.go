@@ -192,7 +192,7 @@ func (c *connection) handleSend(command *pulsarpb.BaseCommand, payload []byte, s
 	c.sequence++
 	message := &publish{
 		producer: p, sequence: send.GetSequenceId(), highest: send.GetHighestSequenceId(),
-		messages: max(1, int(send.GetNumMessages())), chunk: send.GetIsChunk(), data: payload, exchange: c.sequence, frame: size,
+		messages: max(1, int(send.GetNumMessages())), chunk: send.GetIsChunk(), data: payload, exchange: c.sequence, frame: size, received: time.Now(),
 	}
 	if _, _, err := splitMessage(payload, true); err != nil {
 		if !errors.Is(err, errChecksum) {

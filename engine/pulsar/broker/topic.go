@@ -259,6 +259,7 @@ type publish struct {
 	data     []byte
 	exchange int64
 	frame    int
+	received time.Time
 }
 
 func (m *publish) release(t *topic) {
@@ -329,6 +330,7 @@ func (t *topic) stored(m *publish, position managedledger.Position) {
 		Topic: t.name.String(), Ledger: position.Ledger, Entry: position.Entry, Messages: m.messages, Bytes: int64(len(m.data)),
 	})
 	t.receipt(m, position)
+	t.broker.publishLatencies.Observe(time.Since(m.received))
 	t.dirty = true
 }
 

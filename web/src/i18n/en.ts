@@ -467,7 +467,7 @@ export const en = {
   'chart.lag': 'Lag of the groups',
   'chart.backlog': 'Backlog of the subscriptions',
   'chart.bytes': 'Bytes between nodes a second',
-  'chart.underReplicated': 'Under-replicated partitions',
+  'chart.underReplicated': 'Under-replicated now',
   'chart.hole': 'Records are missing in part of the time shown: counts there are too low.',
 
   'lab.title': 'Labs',

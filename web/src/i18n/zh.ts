@@ -464,7 +464,7 @@ export const zh: Catalogue = {
   'chart.lag': '消费者组的积压',
   'chart.backlog': '订阅的积压',
   'chart.bytes': '每秒在节点之间传输的字节',
-  'chart.underReplicated': '副本不足的分区',
+  'chart.underReplicated': '当前副本不足',
   'chart.hole': '显示的时段中缺少部分记录：那里的计数偏低。',
 
   'lab.title': '实验',

@@ -1274,9 +1274,15 @@ export interface LabTaskDetail {
 /** Run is a recorded run. */
 export interface StoreRun {
   name: string;
+  /** what somebody called it; empty: nobody did */
+  title: string;
+  /** Origin: recorded (by a process, by itself; the oldest records make room for new ones), saved or imported (kept until deleted). */
+  origin: string;
   startedAt: string;
   /** null while it records, and for ever when the process was killed */
   endedAt: string | null;
+  /** when it was saved or imported */
+  keptAt: string | null;
   firstN: number;
   /** 0: nothing was recorded */
   lastN: number;
@@ -1287,6 +1293,8 @@ export interface StoreRun {
 /** RunList is the answer to GET runs. */
 export interface StoreRunList {
   runs: StoreRun[];
+  /** Present is the name of the run that this process records. */
+  present: string;
 }
 
 // ---- visualizer/wire ----
