@@ -53,6 +53,7 @@ func crafted() []trace.Record {
 	r.kafka(start)
 	r.pulsar(start)
 	r.deaths()
+	r.at("kafka-1", trace.LatencyMeasured{Operation: "produce", Buckets: []trace.LatencyBucket{{UpToMicros: 841, Count: 12}, {UpToMicros: 6728, Count: 1}}})
 	return r.records
 }
 
