@@ -15,9 +15,13 @@ var ErrUnknownRun = errors.New("no such run")
 
 // Run is a recorded run.
 type Run struct {
-	Name      string     `json:"name"`
+	Name  string `json:"name"`
+	Title string `json:"title"` // what somebody called it; empty: nobody did
+	// Origin: recorded (by a process, by itself; the oldest records make room for new ones), saved or imported (kept until deleted).
+	Origin    string     `json:"origin"`
 	StartedAt time.Time  `json:"startedAt"`
 	EndedAt   *time.Time `json:"endedAt"` // null while it records, and for ever when the process was killed
+	KeptAt    *time.Time `json:"keptAt"`  // when it was saved or imported
 	FirstN    uint64     `json:"firstN"`
 	LastN     uint64     `json:"lastN"` // 0: nothing was recorded
 	Bytes     int64      `json:"bytes"` // packed
@@ -26,6 +30,8 @@ type Run struct {
 // RunList is the answer to GET runs.
 type RunList struct {
 	Runs []Run `json:"runs"`
+	// Present is the name of the run that this process records.
+	Present string `json:"present"`
 }
 
 // Recording records one run. It is a hub.Recorder.
@@ -49,8 +55,7 @@ func (r *Recording) Record(chunk hub.Chunk) error {
 	defer s.recording.Unlock()
 	bytes := s.recordedBytes + int64(len(chunk.Packed))
 	err := s.inTransaction(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO chunks (run, first_n, last_n, first_at, last_at, packed) VALUES (?, ?, ?, ?, ?, ?)`,
-			r.name, chunk.FirstN, chunk.LastN, timeText(chunk.FirstAt), timeText(chunk.LastAt), chunk.Packed)
+		err := addChunk(ctx, tx, r.name, chunk)
 		for err == nil && bytes > s.maxRecordedBytes {
 			var freed int64
 			freed, err = deleteOldestChunk(ctx, tx, r.name)
@@ -68,11 +73,11 @@ func (r *Recording) Record(chunk hub.Chunk) error {
 // deleteOldestChunk returns how many bytes that frees. Runs other than the present one that are left with nothing go too.
 func deleteOldestChunk(ctx context.Context, tx *sql.Tx, present string) (freed int64, err error) {
 	err = tx.QueryRowContext(ctx, `DELETE FROM chunks WHERE rowid = (SELECT c.rowid FROM chunks c JOIN runs r ON r.name = c.run
-		ORDER BY r.started_at, c.first_n LIMIT 1) RETURNING length(packed)`).Scan(&freed)
+		WHERE r.origin = 'recorded' ORDER BY r.started_at, c.first_n LIMIT 1) RETURNING length(packed)`).Scan(&freed)
 	if err != nil {
 		return 0, err
 	}
-	_, err = tx.ExecContext(ctx, `DELETE FROM runs WHERE name <> ? AND NOT EXISTS (SELECT 1 FROM chunks WHERE run = name)`, present)
+	_, err = tx.ExecContext(ctx, `DELETE FROM runs WHERE name <> ? AND origin = 'recorded' AND NOT EXISTS (SELECT 1 FROM chunks WHERE run = name)`, present)
 	return freed, err
 }
 
@@ -84,31 +89,53 @@ func (r *Recording) End() error {
 	return nil
 }
 
+const runColumns = `SELECT name, title, origin, started_at, ended_at, kept_at, coalesce(min(first_n), 0), coalesce(max(last_n), 0),
+	coalesce(sum(length(packed)), 0) FROM runs LEFT JOIN chunks ON run = name`
+
 // Runs lists the recorded runs, the newest first.
 func (s *Store) Runs(ctx context.Context) (list []Run, err error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT name, started_at, ended_at, coalesce(min(first_n), 0), coalesce(max(last_n), 0),
-		coalesce(sum(length(packed)), 0) FROM runs LEFT JOIN chunks ON run = name GROUP BY name ORDER BY started_at DESC, name`)
+	rows, err := s.db.QueryContext(ctx, runColumns+` GROUP BY name ORDER BY coalesce(kept_at, started_at) DESC, name`)
 	if err != nil {
 		return nil, fmt.Errorf("store: listing runs: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	list = []Run{}
 	for rows.Next() {
-		var run Run
-		var started string
-		var ended sql.NullString
-		if err := rows.Scan(&run.Name, &started, &ended, &run.FirstN, &run.LastN, &run.Bytes); err != nil {
+		run, err := scanRun(rows.Scan)
+		if err != nil {
 			return nil, fmt.Errorf("store: listing runs: %w", err)
-		}
-		if run.StartedAt, err = readTime(started); err != nil {
-			return nil, fmt.Errorf("store: run %s: %w", run.Name, err)
-		}
-		if run.EndedAt, err = optionalTime(ended); err != nil {
-			return nil, fmt.Errorf("store: run %s: %w", run.Name, err)
 		}
 		list = append(list, run)
 	}
 	return list, rows.Err()
+}
+
+// Run describes one run.
+func (s *Store) Run(ctx context.Context, name string) (Run, error) {
+	run, err := scanRun(s.db.QueryRowContext(ctx, runColumns+` WHERE name = ? GROUP BY name`, name).Scan)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return run, fmt.Errorf("run %q: %w", name, ErrUnknownRun)
+	case err != nil:
+		return run, fmt.Errorf("store: reading run %s: %w", name, err)
+	}
+	return run, nil
+}
+
+func scanRun(scan func(...any) error) (run Run, err error) {
+	var started string
+	var ended, kept sql.NullString
+	if err = scan(&run.Name, &run.Title, &run.Origin, &started, &ended, &kept, &run.FirstN, &run.LastN, &run.Bytes); err != nil {
+		return run, err
+	}
+	if run.StartedAt, err = readTime(started); err != nil {
+		return run, err
+	}
+	if run.EndedAt, err = optionalTime(ended); err != nil {
+		return run, err
+	}
+	run.KeptAt, err = optionalTime(kept)
+	return run, err
 }
 
 // Chunk returns the first chunk of a run that holds a record after n; found is false at the run's end.

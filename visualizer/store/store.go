@@ -25,8 +25,10 @@ var migrations embed.FS
 // Store is an open database. Its methods may be called from any goroutine.
 type Store struct {
 	db *sql.DB
-	// maxRecordedBytes bounds the packed records of all runs together.
-	maxRecordedBytes int64
+	// maxRecordedBytes bounds the packed records of all runs that were recorded by themselves; maxKeptBytes those of all that somebody
+	// saved or imported, maxKeptRuns their number.
+	maxRecordedBytes, maxKeptBytes int64
+	maxKeptRuns                    int
 
 	recording     sync.Mutex // one chunk is recorded at a time
 	recordedBytes int64
@@ -34,6 +36,11 @@ type Store struct {
 
 // defaultRecordedBytes: about ten hours of a busy classroom.
 const defaultRecordedBytes = 512 << 20
+
+const (
+	defaultKeptBytes = 1 << 30
+	defaultKeptRuns  = 200
+)
 
 // Open opens the database file, which is made when it is not there, and brings its tables up to date.
 func Open(path string) (*Store, error) {
@@ -48,8 +55,9 @@ func Open(path string) (*Store, error) {
 	if err := bringUpToDate(db); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: bringing %s up to date: %w; was it written by a newer twinlog? Move it away to begin anew", path, err), db.Close())
 	}
-	s := &Store{db: db, maxRecordedBytes: defaultRecordedBytes}
-	if err := db.QueryRow(`SELECT coalesce(sum(length(packed)), 0) FROM chunks`).Scan(&s.recordedBytes); err != nil {
+	s := &Store{db: db, maxRecordedBytes: defaultRecordedBytes, maxKeptBytes: defaultKeptBytes, maxKeptRuns: defaultKeptRuns}
+	if err := db.QueryRow(`SELECT coalesce(sum(length(packed)), 0) FROM chunks JOIN runs ON name = run
+		WHERE origin = 'recorded'`).Scan(&s.recordedBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf("store: reading %s: %w", path, err), db.Close())
 	}
 	return s, nil

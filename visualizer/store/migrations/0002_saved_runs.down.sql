@@ -1,0 +1,3 @@
+ALTER TABLE runs DROP COLUMN kept_at;
+ALTER TABLE runs DROP COLUMN origin;
+ALTER TABLE runs DROP COLUMN title;
