@@ -26,6 +26,8 @@ type buffer struct {
 	dropped int64
 	limit   int
 	folder  folder
+
+	frames frames // with a lock of its own
 }
 
 // NewTracer returns the tracer of one node. Capacity bounds the records that wait to be drained.
@@ -64,32 +66,40 @@ func (t *Tracer) EmitCaused(cause Ref, event Event) Ref {
 	if t == nil {
 		return Ref{}
 	}
+	ref, _ := t.emit(cause, event)
+	return ref
+}
+
+// emit also tells whether the event got a record of its own: it was neither dropped nor merged into another one.
+func (t *Tracer) emit(cause Ref, event Event) (ref Ref, fresh bool) {
 	hot, isHot := event.(Hot)
 	kind := event.Kind()
 	at := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.silent.Load() {
-		return Ref{}
+		return Ref{}, false
 	}
 	if !isHot {
 		t.folder.seal()
-		return t.record(cause, kind, at, event)
+		ref = t.record(cause, kind, at, event)
+		return ref, ref.Seq != 0
 	}
 	f := t.folder.flowOf(hot, kind, at)
 	if f == nil {
-		return t.record(cause, kind, at, event)
+		ref = t.record(cause, kind, at, event)
+		return ref, ref.Seq != 0
 	}
 	if f.open {
 		into := &t.pending[f.index]
 		into.Data = into.Data.(Hot).Merge(event)
-		return Ref{Node: t.node, Seq: into.Seq}
+		return Ref{Node: t.node, Seq: into.Seq}, false
 	}
-	ref := t.record(cause, kind, at, event)
+	ref = t.record(cause, kind, at, event)
 	if ref.Seq != 0 {
 		t.folder.openAt(f, len(t.pending)-1)
 	}
-	return ref
+	return ref, ref.Seq != 0
 }
 
 // record appends to the bounded buffer, under the lock.

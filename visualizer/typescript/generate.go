@@ -43,7 +43,7 @@ var sources = []source{
 }
 
 // special are structs that are not written as they stand: the record, which becomes a union, and the tracer's own.
-var special = map[string]bool{"trace.Record": true, "trace.Tracer": true, "wire.Record": true}
+var special = map[string]bool{"trace.Record": true, "trace.Tracer": true, "trace.Frame": true, "trace.CapturedFrame": true, "wire.Record": true}
 
 // builtin are the types that are none of ours.
 var builtin = map[string]string{
