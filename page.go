@@ -58,6 +58,7 @@ func newPage(config pageConfig) (p *page, err error) {
 		Workloads: p.workloads,
 		Recorder:  p.recording,
 		Runs:      p.store,
+		Run:       config.run,
 		Labs: func(trace labs.Trace) (visualizer.Labs, error) {
 			p.labs, err = labs.New(labs.Config{
 				Catalogue: catalogue.Files, Addresses: actionAddresses(config.clusters), Nodes: config.control, Trace: trace, Progress: p.store,

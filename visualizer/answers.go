@@ -38,6 +38,14 @@ func refuseError(c *gin.Context, err error) {
 		status, code = http.StatusNotFound, "unknownLab"
 	case errors.Is(err, store.ErrUnknownRun):
 		status, code = http.StatusNotFound, "unknownRun"
+	case errors.Is(err, store.ErrEmptyRun):
+		status, code = http.StatusConflict, "emptyRun"
+	case errors.Is(err, store.ErrRecording):
+		status, code = http.StatusConflict, "recording"
+	case errors.Is(err, store.ErrFull):
+		status, code = http.StatusInsufficientStorage, "full"
+	case errors.Is(err, hub.ErrBehind):
+		status, code = http.StatusServiceUnavailable, "behind"
 	case errors.Is(err, labs.ErrNotStarted):
 		status, code = http.StatusConflict, "notStarted"
 	case errors.Is(err, labs.ErrBusy):

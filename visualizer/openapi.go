@@ -76,6 +76,9 @@ func (s schemas) operation(route route) object {
 			schema = s.of(reflect.TypeOf(route.answer))
 		}
 		success["content"] = object{"application/json": object{"schema": schema}}
+		if route.answerType != "" {
+			success["content"] = object{route.answerType: object{}}
+		}
 	}
 	responses := object{strconv.Itoa(route.status): success}
 	problem := object{"application/json": object{"schema": s.of(reflect.TypeFor[wire.Problem]())}}
@@ -83,6 +86,9 @@ func (s schemas) operation(route route) object {
 		responses[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": problem}
 	}
 	operation := object{"summary": route.about, "operationId": operationID(route), "parameters": parameters, "responses": responses}
+	if route.bodyType != "" {
+		operation["requestBody"] = object{"content": object{route.bodyType: object{}}}
+	}
 	if route.body != nil {
 		operation["requestBody"] = object{"content": object{"application/json": object{"schema": s.of(reflect.TypeOf(route.body))}}}
 	}

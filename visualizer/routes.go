@@ -24,6 +24,8 @@ type route struct {
 	body   any // a value of the type that the request's body has, nil for none
 	status int // of success
 	answer any // a value of the type that the answer has; nil: any JSON object
+	// The media types of a body and of an answer that are not JSON.
+	bodyType, answerType string
 	// problems are the statuses of the refusals that are this route's own; 400 to 403 and 500 can come from every route.
 	problems []int
 }
@@ -49,6 +51,19 @@ func (s *Server) table() []route {
 			query: place, problems: []int{410}},
 		{method: "GET", path: "/runs", about: "The recorded runs, the newest first; the present one is among them", handle: s.getRuns, status: 200,
 			answer: store.RunList{}, problems: []int{501}},
+		{method: "POST", path: "/runs", about: "Saves the present run, as it is by now, under a title", handle: s.postRun, body: wire.RunTitle{},
+			status: 201, answer: store.Run{}, problems: []int{409, 501, 507}},
+		{method: "POST", path: runFilePath, about: "Opens a run's file, as GET runs/{name}/file wrote it, and keeps its run", handle: s.postRunFile,
+			bodyType: runFileType, status: 201, answer: store.Run{}, problems: []int{409, 413, 422, 501, 507}},
+		{method: "PUT", path: "/runs/:name", about: "Gives a run a title", handle: s.putRun, body: wire.RunTitle{}, status: 200, answer: store.Run{},
+			problems: []int{404, 501}},
+		{method: "DELETE", path: "/runs/:name", about: "Forgets a run; answers with those that are left", handle: s.deleteRun, status: 200,
+			answer: store.RunList{}, problems: []int{404, 409, 501}},
+		{method: "GET", path: "/runs/:name/file", about: "A recorded run as one file, to be opened at any twinlog", handle: s.getRunFile, status: 200,
+			answerType: runFileType, problems: []int{404, 409, 501}},
+		{method: "GET", path: "/runs/:name/state", about: "The state of the whole classroom after a record of a recorded run", handle: s.getRunState,
+			status: 200, answer: wire.ClusterState{}, query: []parameter{{"n", "the record; the last one before it where the run has a hole", "integer"}},
+			problems: []int{404, 501}},
 		{method: "GET", path: "/runs/:name/events", about: "The records of a recorded run after a place", handle: s.getRunEvents, status: 200,
 			answer: wire.Events{}, query: place, problems: []int{404, 501}},
 		{method: "GET", path: "/stream", about: "WebSocket: a snapshot, then every record; see the frames WireSnapshot and WireRecords", handle: s.getStream,

@@ -129,6 +129,10 @@ const tokenPage = `<!doctype html>
 `
 
 func boundBody(c *gin.Context) {
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBodyBytes)
+	most := int64(maxBodyBytes)
+	if c.FullPath() == apiPrefix+runFilePath {
+		most = maxRunFileBytes
+	}
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, most)
 	c.Next()
 }

@@ -44,7 +44,9 @@ type Config struct {
 	// Recorder keeps the run beyond the window; nil for none.
 	Recorder hub.Recorder
 	// Runs are the recorded runs; nil: the routes answer 501.
-	Runs   Runs
+	Runs Runs
+	// Run is the name of the run that Recorder records.
+	Run    string
 	Logger *slog.Logger
 }
 
@@ -66,6 +68,8 @@ type Server struct {
 	ready    chan struct{}
 	served   atomic.Bool // every node served at the same time once
 	streams  sync.WaitGroup
+	// One recorded run at a time is folded, and one file read: each takes some memory and time.
+	folding, importing chan struct{}
 }
 
 const defaultListen = "127.0.0.1:7700"
@@ -92,7 +96,8 @@ func New(config Config) (*Server, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: config, loopback: isLoopback(config.Listen), ready: make(chan struct{})}
+	s := &Server{config: config, loopback: isLoopback(config.Listen), ready: make(chan struct{}),
+		folding: make(chan struct{}, 1), importing: make(chan struct{}, 1)}
 	if s.config.Token == "" && !s.loopback {
 		s.config.Token = rand.Text()
 	}

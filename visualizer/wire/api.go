@@ -15,13 +15,17 @@ import (
 //	403 foreignHost, foreignOrigin   the request came through another name or from another page
 //	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun
 //	409 wrongState      the node's state does not allow the action
-//	409 notStarted, busy   the lab has no attempt to check; another lab action is under way
+//	409 notStarted, busy   the lab has no attempt to check; another lab action, or another file, is under way
+//	409 recording, emptyRun   the present run cannot be deleted; a run without records cannot be saved
 //	410 gone            the records asked for have left the window
 //	413 tooLarge        the body is over its bound
+//	422 badFile         the file is no recorded run, or a damaged one
 //	429 tooMany         too many streams or workloads
 //	500 failed          the action failed; message says how
 //	501 notAvailable    this process was started without that part
 //	503 ending          the process is about to end
+//	503 behind          the recorded run lags behind; ask again
+//	507 full            the runs that are kept have no room for another one
 type Problem struct {
 	Error ProblemError `json:"error"`
 }
@@ -56,6 +60,11 @@ type ClusterState struct {
 type Events struct {
 	Window  Window   `json:"window"`
 	Records []Record `json:"records"`
+}
+
+// RunTitle is the body of POST runs, which saves the present run, and of PUT runs/{name}: what the run is called, 1 to 80 characters.
+type RunTitle struct {
+	Title string `json:"title"`
 }
 
 // Link is the rule of one direction between two nodes, the body of PUT links; all zero but the names heals it.

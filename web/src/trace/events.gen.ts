@@ -466,6 +466,39 @@ export interface LinkChanged {
   bytesPerSecond: number;
 }
 
+/** UnsyncedLost: the node's crash was one of its machine: what had been written and not synced is gone from its disk. */
+export interface UnsyncedLost {
+  bytes: number;
+  /** files that were created and whose directory had not been synced */
+  files: number;
+}
+
+/** DiskChanged: what is wrong with the node's disk was set. All zero: it is healthy again. */
+export interface DiskChanged {
+  /** more time for each read, write and sync */
+  delayMS: number;
+  /** writes fail: no space left on device */
+  full: boolean;
+  /** syncs fail with an input/output error */
+  failSync: boolean;
+}
+
+/** DiskCorrupted: one bit of a file was turned over behind the node's back. */
+export interface DiskCorrupted {
+  /** within the node's directory */
+  file: string;
+  offset: number;
+  /** 0 to 7 */
+  bit: number;
+}
+
+/**
+ * NodeRemoved: the node was stopped and is no part of the classroom any more; its files are gone. It can be added again, with nothing on
+ * its disk.
+ */
+export interface NodeRemoved {
+}
+
 /** RecordsDropped: the node's trace buffer was full; Count records are missing between this one and the one before it. */
 export interface RecordsDropped {
   count: number;
@@ -719,6 +752,18 @@ export interface WorldNode {
   detail: string;
   /** Addresses by purpose: "zookeeper", "peer", "kafka", "pulsar", "http", "bookie". */
   addresses: Record<string, string>;
+  /** Disk is what is wrong with the node's disk; missing while it is healthy. */
+  disk?: WorldDisk;
+}
+
+/** Disk is what is wrong with a node's disk. */
+export interface WorldDisk {
+  /** more time for each read, write and sync */
+  delayMS: number;
+  /** writes fail: no space left on device */
+  full: boolean;
+  /** syncs fail with an input/output error */
+  failSync: boolean;
 }
 
 /** Link is the rule of one direction between two nodes. */
@@ -1307,13 +1352,17 @@ export interface StoreRunList {
  * 	403 foreignHost, foreignOrigin   the request came through another name or from another page
  * 	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun
  * 	409 wrongState      the node's state does not allow the action
- * 	409 notStarted, busy   the lab has no attempt to check; another lab action is under way
+ * 	409 notStarted, busy   the lab has no attempt to check; another lab action, or another file, is under way
+ * 	409 recording, emptyRun   the present run cannot be deleted; a run without records cannot be saved
  * 	410 gone            the records asked for have left the window
  * 	413 tooLarge        the body is over its bound
+ * 	422 badFile         the file is no recorded run, or a damaged one
  * 	429 tooMany         too many streams or workloads
  * 	500 failed          the action failed; message says how
  * 	501 notAvailable    this process was started without that part
  * 	503 ending          the process is about to end
+ * 	503 behind          the recorded run lags behind; ask again
+ * 	507 full            the runs that are kept have no room for another one
  */
 export interface WireProblem {
   error: WireProblemError;
@@ -1351,6 +1400,11 @@ export interface WireClusterState {
 export interface WireEvents {
   window: WireWindow;
   records: TraceRecord[];
+}
+
+/** RunTitle is the body of POST runs, which saves the present run, and of PUT runs/{name}: what the run is called, 1 to 80 characters. */
+export interface WireRunTitle {
+  title: string;
 }
 
 /** Link is the rule of one direction between two nodes, the body of PUT links; all zero but the names heals it. */
@@ -1453,12 +1507,16 @@ export interface EventByKind {
   "kafka.truncated": KafkaTruncated;
   "message.received": MessageReceived;
   "message.sent": MessageSent;
+  "node.diskChanged": DiskChanged;
+  "node.diskCorrupted": DiskCorrupted;
   "node.linkChanged": LinkChanged;
   "node.paused": NodePaused;
   "node.ready": NodeReady;
+  "node.removed": NodeRemoved;
   "node.resumed": NodeResumed;
   "node.started": NodeStarted;
   "node.stopped": NodeStopped;
+  "node.unsyncedLost": UnsyncedLost;
   "pulsar.activeConsumerChanged": PulsarActiveConsumerChanged;
   "pulsar.brokerMeasured": PulsarBrokerMeasured;
   "pulsar.brokerRegistered": PulsarBrokerRegistered;
@@ -1551,12 +1609,16 @@ export const kinds: readonly Kind[] = [
   "kafka.truncated",
   "message.received",
   "message.sent",
+  "node.diskChanged",
+  "node.diskCorrupted",
   "node.linkChanged",
   "node.paused",
   "node.ready",
+  "node.removed",
   "node.resumed",
   "node.started",
   "node.stopped",
+  "node.unsyncedLost",
   "pulsar.activeConsumerChanged",
   "pulsar.brokerMeasured",
   "pulsar.brokerRegistered",
