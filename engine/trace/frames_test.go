@@ -15,7 +15,9 @@ func sentMessage(size int, correlation int64) MessageSent {
 func TestFramesAreTheNewestAndWhole(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var f frames
-	content := func(seq uint64, size int) []byte { return bytes.Repeat([]byte{byte(seq), byte(seq >> 8), byte(size)}, size/3+1)[:size] }
+	content := func(seq uint64, size int) []byte {
+		return bytes.Repeat([]byte{byte(seq), byte(seq >> 8), byte(size)}, size/3+1)[:size]
+	}
 	sizes := map[uint64]int{}
 	for seq := uint64(1); seq <= 20_000; seq++ {
 		size := 1 + random.IntN(40)

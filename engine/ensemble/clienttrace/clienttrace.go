@@ -43,7 +43,7 @@ func (n *network) Dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	return &conn{
 		Conn: dialled, tracer: n.tracer, node: n.Node(), server: namer.PeerNode(),
-		name: trace.Connection(dialled.LocalAddr(), dialled.RemoteAddr()), pending: map[int32]trace.Message{},
+		name: trace.Connection(dialled.LocalAddr(), dialled.RemoteAddr()), pending: map[int32]request{},
 	}, nil
 }
 
@@ -58,7 +58,17 @@ type conn struct {
 	requests, answers  frames
 
 	mu      sync.Mutex
-	pending map[int32]trace.Message // requests without an answer, by xid
+	pending map[int32]request // without an answer, by xid
+}
+
+type request struct {
+	op      protocol.Op
+	message trace.Message
+}
+
+// frameOf is a frame for the trace; begin is what follows its length.
+func frameOf(op protocol.Op, begin []byte, size int64) trace.Frame {
+	return trace.Frame{Kind: int16(op), Head: binary.BigEndian.AppendUint32(make([]byte, 0, 4), uint32(size-4)), Body: begin}
 }
 
 // Write records the requests that end in these bytes, and writes them.
@@ -89,10 +99,10 @@ func (c *conn) sent(begin []byte, size int64) {
 	}
 	c.mu.Lock()
 	if len(c.pending) < maxPending {
-		c.pending[header.Xid] = message
+		c.pending[header.Xid] = request{header.Op, message}
 	}
 	c.mu.Unlock()
-	c.tracer.Emit(trace.MessageSent{Message: message})
+	c.tracer.EmitMessage(trace.Ref{}, trace.MessageSent{Message: message}, frameOf(header.Op, begin, size))
 }
 
 // received takes an answer; a ping's and a watch event have no request that was recorded.
@@ -102,15 +112,16 @@ func (c *conn) received(begin []byte, size int64) {
 	}
 	xid := int32(binary.BigEndian.Uint32(begin))
 	c.mu.Lock()
-	message, found := c.pending[xid]
+	asked, found := c.pending[xid]
 	delete(c.pending, xid)
 	c.mu.Unlock()
 	if !found {
 		return
 	}
+	message := asked.message
 	message.Exchange.Response = true
 	message.From, message.To, message.Bytes = message.To, message.From, size
-	c.tracer.Emit(trace.MessageReceived{Message: message})
+	c.tracer.EmitMessage(trace.Ref{}, trace.MessageReceived{Message: message}, frameOf(asked.op, begin, size))
 }
 
 // frames finds the frames in one direction of a connection, however they are cut into reads and writes. The first one, about the session

@@ -161,7 +161,9 @@ func (s *Server) readRequests(c *client, reader *bufio.Reader) error {
 				From:     peerNode(c.conn), To: s.config.name(int32(s.config.ID)), Protocol: "zookeeper", Name: header.Op.String(),
 				Bytes: int64(4 + len(frame)), Offset: -1, Subject: protocol.Subject(header.Op, body),
 			}
-			r.cause = s.config.Tracer.Emit(trace.MessageReceived{Message: r.traced})
+			r.cause = s.config.Tracer.EmitMessage(trace.Ref{}, trace.MessageReceived{Message: r.traced}, trace.Frame{
+				Kind: int16(header.Op), Head: binary.BigEndian.AppendUint32(make([]byte, 0, 4), uint32(len(frame))), Body: frame,
+			})
 		}
 		for range r.slots {
 			select {

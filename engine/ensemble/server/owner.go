@@ -14,6 +14,7 @@ import (
 // owner has a server's state. Only its own goroutine, run, touches it.
 type owner struct {
 	server    *Server
+	traced    []byte // the beginning of the answer that the trace is told of
 	config    *Config
 	log       *slog.Logger
 	tracer    *trace.Tracer

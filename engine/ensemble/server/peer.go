@@ -124,9 +124,9 @@ func (p *peer) encode(frames []byte, out outgoing, connection string, sent *int6
 		kind, payload = frameRaft, encoded
 	}
 	*sent++
-	if message, told := describe(p.transport.config, out.message, int64(len(payload))); told {
+	if message, told := describe(p.transport.config, out.message, peerFrameHead+int64(len(payload))); told {
 		message.Exchange = trace.Exchange{Connection: connection, Correlation: *sent}
-		p.transport.config.Tracer.Emit(trace.MessageSent{Message: message})
+		p.transport.config.Tracer.EmitMessage(trace.Ref{}, trace.MessageSent{Message: message}, peerFrame(kind, payload))
 	}
 	return appendPeerFrame(frames, kind, payload)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"twinlog/engine/ensemble/jute"
+	"twinlog/engine/trace"
 )
 
 // Between servers there is one connection in each direction; what is sent over it is answered over the other one. It carries frames:
@@ -65,6 +66,15 @@ type join struct {
 type welcome struct {
 	raftID uint64
 	nonce  int64
+}
+
+// peerFrameHead is the size and the kind.
+const peerFrameHead = 5
+
+// peerFrame is a frame for the trace: of a snapshot only the first one.
+func peerFrame(kind byte, payload []byte) trace.Frame {
+	head := binary.BigEndian.AppendUint32(make([]byte, 0, peerFrameHead), uint32(1+len(payload)))
+	return trace.Frame{Kind: int16(kind), Head: append(head, kind), Body: payload}
 }
 
 func appendPeerFrame(out []byte, kind byte, payload []byte) []byte {

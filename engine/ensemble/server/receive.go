@@ -67,7 +67,7 @@ func (t *transport) receive(conn net.Conn) error {
 	t.events.hello(from)
 	connection := trace.Connection(conn.RemoteAddr(), conn.LocalAddr())
 	var snapshot *raftpb.Message
-	var announced int64 // bytes of the snapshot's first frame
+	var announced []byte // the snapshot's first frame
 	for received := int64(1); ; received++ {
 		kind, payload, err := readPeerFrame(reader)
 		if err != nil {
@@ -80,10 +80,10 @@ func (t *transport) receive(conn net.Conn) error {
 				return fmt.Errorf("%w: %w", errPeerFrame, err)
 			}
 			if kind == frameSnapshot { // its tree comes in pieces
-				snapshot, announced = message, int64(len(payload))
+				snapshot, announced = message, payload
 				continue
 			}
-			t.traceReceived(message, connection, received, int64(len(payload)))
+			t.traceReceived(message, connection, received, peerFrameHead+int64(len(payload)), kind, payload)
 			t.events.raft(message)
 		case frameChunk, frameEnd:
 			if snapshot == nil || snapshot.Snapshot == nil || len(snapshot.Snapshot.Data)+len(payload) > maxSnapshot {
@@ -91,7 +91,8 @@ func (t *transport) receive(conn net.Conn) error {
 			}
 			snapshot.Snapshot.Data = append(snapshot.Snapshot.Data, payload...)
 			if kind == frameEnd {
-				t.traceReceived(snapshot, connection, 1, announced+int64(len(snapshot.Snapshot.Data)))
+				size := int64(len(announced) + len(snapshot.Snapshot.Data))
+				t.traceReceived(snapshot, connection, 1, size, frameSnapshot, announced)
 				t.events.raft(snapshot)
 				return nil
 			}
@@ -108,10 +109,10 @@ func (t *transport) receive(conn net.Conn) error {
 }
 
 // traceReceived records a message of Raft's that is here as a whole.
-func (t *transport) traceReceived(message *raftpb.Message, connection string, number, bytes int64) {
-	if told, worth := describe(t.config, message, bytes); worth {
+func (t *transport) traceReceived(message *raftpb.Message, connection string, number, size int64, kind byte, payload []byte) {
+	if told, worth := describe(t.config, message, size); worth {
 		told.Exchange = trace.Exchange{Connection: connection, Correlation: number}
-		t.config.Tracer.Emit(trace.MessageReceived{Message: told})
+		t.config.Tracer.EmitMessage(trace.Ref{}, trace.MessageReceived{Message: told}, peerFrame(kind, payload))
 	}
 }
 

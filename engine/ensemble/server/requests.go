@@ -123,12 +123,19 @@ func (o *owner) answerWrite(r *request) answer {
 	return a
 }
 
+// maxTracedAnswer is how much of an answer the trace may want to keep; its buffer is the connection's before the trace is told.
+const maxTracedAnswer = 4 << 10
+
 func (o *owner) reply(c *client, r *request, a answer) {
 	size := 0
 	ok := c.out.add(r.slots, func(buffer []byte) []byte {
 		e := jute.NewEncoder(buffer)
 		protocol.AppendReply(e, r.header.Xid, a.zxid, a.code, a.body)
-		size = len(e.Bytes()) - len(buffer)
+		bytes := e.Bytes()[len(buffer):]
+		size = len(bytes)
+		if r.traced.Name != "" {
+			o.traced = append(o.traced[:0], bytes[:min(size, maxTracedAnswer)]...)
+		}
 		return e.Bytes()
 	})
 	took := time.Since(r.arrived)
@@ -141,7 +148,7 @@ func (o *owner) reply(c *client, r *request, a answer) {
 		message := r.traced
 		message.Exchange.Response = true
 		message.From, message.To, message.Bytes = message.To, message.From, int64(size)
-		o.tracer.EmitCaused(r.cause, trace.MessageSent{Message: message})
+		o.tracer.EmitMessage(r.cause, trace.MessageSent{Message: message}, trace.Frame{Kind: int16(r.header.Op), Head: o.traced})
 	}
 	switch {
 	case !ok:

@@ -54,7 +54,7 @@ func (t *transport) streamSnapshot(message *raftpb.Message) error {
 	frames = appendPeerFrame(frames, frameSnapshot, payload)
 	if told, worth := describe(t.config, announced, int64(len(payload)+len(snapshot.tree))); worth {
 		told.Exchange = trace.Exchange{Connection: trace.Connection(conn.LocalAddr(), conn.RemoteAddr()), Correlation: 1}
-		t.config.Tracer.Emit(trace.MessageSent{Message: told})
+		t.config.Tracer.EmitMessage(trace.Ref{}, trace.MessageSent{Message: told}, peerFrame(frameSnapshot, payload))
 	}
 	for rest := snapshot.tree; ; {
 		size := min(len(rest), snapshotChunk)

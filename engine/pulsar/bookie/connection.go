@@ -3,6 +3,7 @@ package bookie
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -81,7 +82,7 @@ func (c *connection) readRequests(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		c.traceReceived(request, len(packet)+4)
+		c.traceReceived(request, packet)
 		if !c.dispatch(ctx, request) || !c.responses.awaitRoom(ctx.Done()) {
 			return ctx.Err()
 		}
@@ -109,7 +110,7 @@ func (c *connection) writeResponses(ctx context.Context) error {
 			if buffer, err = wire.AppendResponse(buffer, response); err != nil {
 				return err
 			}
-			c.traceSent(response, len(buffer)-start)
+			c.traceSent(response, buffer[start:])
 			if len(buffer) >= writeChunk || i == len(responses)-1 {
 				if _, err := c.conn.Write(buffer); err != nil {
 					return err
@@ -126,26 +127,26 @@ func (c *connection) writeResponses(ctx context.Context) error {
 	}
 }
 
-func (c *connection) traceReceived(r *wire.Request, bytes int) {
+func (c *connection) traceReceived(r *wire.Request, packet []byte) {
 	if c.bookie.tracer == nil {
 		return
 	}
-	c.bookie.tracer.Emit(trace.MessageReceived{Message: trace.Message{
+	c.bookie.tracer.EmitMessage(trace.Ref{}, trace.MessageReceived{Message: trace.Message{
 		Exchange: trace.Exchange{Connection: c.name, Correlation: r.Correlation()},
-		From:     c.peer, To: c.bookie.node, Protocol: "bookkeeper", Name: r.Operation.String(), Bytes: int64(bytes),
+		From:     c.peer, To: c.bookie.node, Protocol: "bookkeeper", Name: r.Operation.String(), Bytes: int64(len(packet) + 4),
 		Subject: subject(r.Ledger), Offset: r.Entry, Count: 1,
-	}})
+	}}, trace.Frame{Head: binary.BigEndian.AppendUint32(make([]byte, 0, 4), uint32(len(packet))), Body: packet})
 }
 
-func (c *connection) traceSent(r *wire.Response, bytes int) {
+func (c *connection) traceSent(r *wire.Response, frame []byte) {
 	if c.bookie.tracer == nil {
 		return
 	}
-	c.bookie.tracer.Emit(trace.MessageSent{Message: trace.Message{
+	c.bookie.tracer.EmitMessage(trace.Ref{}, trace.MessageSent{Message: trace.Message{
 		Exchange: trace.Exchange{Connection: c.name, Correlation: r.Correlation(), Response: true},
-		From:     c.bookie.node, To: c.peer, Protocol: "bookkeeper", Name: r.Operation.String(), Bytes: int64(bytes),
+		From:     c.bookie.node, To: c.peer, Protocol: "bookkeeper", Name: r.Operation.String(), Bytes: int64(len(frame)),
 		Subject: subject(r.Ledger), Offset: r.Entry, Count: 1,
-	}})
+	}}, trace.Frame{Head: frame})
 }
 
 func subject(ledger int64) string { return "ledger " + strconv.FormatInt(ledger, 10) }

@@ -3,6 +3,7 @@ package bookkeeper
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -255,7 +256,7 @@ func (p *peer) writeRequests(ctx context.Context) error {
 			if buffer, err = wire.AppendRequest(buffer, pending.request); err != nil {
 				return err
 			}
-			p.traceSent(pending.request, len(buffer)-start)
+			p.traceSent(pending.request, buffer[start:])
 			if len(buffer) >= writeChunk || i == len(calls)-1 {
 				if err := p.write(buffer); err != nil {
 					return err
@@ -296,35 +297,35 @@ func (p *peer) readAnswers() error {
 		if err != nil {
 			return err
 		}
-		p.traceReceived(response, len(packet)+4)
+		p.traceReceived(response, packet)
 		if answered := p.channel.answered(response); answered != nil {
 			answered.done(response, nil)
 		}
 	}
 }
 
-func (p *peer) traceSent(r *wire.Request, bytes int) {
+func (p *peer) traceSent(r *wire.Request, frame []byte) {
 	client := p.channel.client
 	if client.tracer == nil {
 		return
 	}
-	client.tracer.Emit(trace.MessageSent{Message: trace.Message{
+	client.tracer.EmitMessage(trace.Ref{}, trace.MessageSent{Message: trace.Message{
 		Exchange: trace.Exchange{Connection: p.name, Correlation: r.Correlation()},
-		From:     client.node, To: p.node, Protocol: "bookkeeper", Name: r.Operation.String(), Bytes: int64(bytes),
+		From:     client.node, To: p.node, Protocol: "bookkeeper", Name: r.Operation.String(), Bytes: int64(len(frame)),
 		Subject: subject(r.Ledger), Offset: r.Entry, Count: 1,
-	}})
+	}}, trace.Frame{Head: frame})
 }
 
-func (p *peer) traceReceived(r *wire.Response, bytes int) {
+func (p *peer) traceReceived(r *wire.Response, packet []byte) {
 	client := p.channel.client
 	if client.tracer == nil {
 		return
 	}
-	client.tracer.Emit(trace.MessageReceived{Message: trace.Message{
+	client.tracer.EmitMessage(trace.Ref{}, trace.MessageReceived{Message: trace.Message{
 		Exchange: trace.Exchange{Connection: p.name, Correlation: r.Correlation(), Response: true},
-		From:     p.node, To: client.node, Protocol: "bookkeeper", Name: r.Operation.String(), Bytes: int64(bytes),
+		From:     p.node, To: client.node, Protocol: "bookkeeper", Name: r.Operation.String(), Bytes: int64(len(packet) + 4),
 		Subject: subject(r.Ledger), Offset: r.Entry, Count: 1,
-	}})
+	}}, trace.Frame{Head: binary.BigEndian.AppendUint32(make([]byte, 0, 4), uint32(len(packet))), Body: packet})
 }
 
 // nodeOf is a bookie's node name, as far as it is known.

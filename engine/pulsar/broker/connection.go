@@ -34,6 +34,8 @@ const (
 // connection is one client connection: a goroutine reads commands and one writes frames. What is attached to it is guarded by mu;
 // everything else belongs to the reader.
 type connection struct {
+	frame trace.Frame // that is being handled; of the goroutine that reads
+
 	broker   *Broker
 	conn     net.Conn
 	name     string // of the connection, in the trace
@@ -183,6 +185,7 @@ func (c *connection) runReader() error {
 			return err
 		}
 		c.sawLife()
+		c.frame = frames.bytes(payload)
 		if err := c.handle(command, payload, size); err != nil {
 			return err
 		}
@@ -211,10 +214,11 @@ func (c *connection) handshake(frames *frameReader) error {
 	if err := c.conn.SetReadDeadline(time.Now().Add(c.broker.config.KeepAlive)); err != nil {
 		return err
 	}
-	command, _, size, err := frames.next()
+	command, payload, size, err := frames.next()
 	if err != nil {
 		return err
 	}
+	c.frame = frames.bytes(payload)
 	connect := command.GetConnect()
 	if command.GetType() != pulsarpb.BaseCommand_CONNECT || connect == nil {
 		return fmt.Errorf("%w: %v before CONNECT", errFrame, command.GetType())
@@ -245,14 +249,15 @@ func (c *connection) handshake(frames *frameReader) error {
 // send queues a command for the client. It never blocks; after the close of the connection it does nothing.
 func (c *connection) send(command *pulsarpb.BaseCommand) { c.sendPayload(command, nil) }
 
-func (c *connection) sendPayload(command *pulsarpb.BaseCommand, payload []byte) int {
+// sendPayload is send of a command with a message, and returns the frame that it made.
+func (c *connection) sendPayload(command *pulsarpb.BaseCommand, payload []byte) trace.Frame {
 	head, err := frameHead(command, len(payload))
 	if err != nil {
 		c.close(err)
-		return 0
+		return trace.Frame{}
 	}
 	c.out.add(outFrame{head: head, body: payload})
-	return len(head) + len(payload)
+	return trace.Frame{Head: head, Body: payload}
 }
 
 // request runs work that may wait in a goroutine of its own, as long as the connection has a slot for it; ctx ends with the
@@ -337,13 +342,14 @@ func (c *connection) sawLife() {
 	}
 }
 
-// traceReceived records a command that came from the client.
+// traceReceived records a command that came from the client. It is called by the goroutine that reads, before it reads on.
 func (c *connection) traceReceived(command *pulsarpb.BaseCommand, size int, subject string, correlation int64, offset int64, count int) {
-	c.broker.tracer.Emit(trace.MessageReceived{Message: c.message(command, size, subject, correlation, offset, count, true)})
+	c.broker.tracer.EmitMessage(trace.Ref{}, trace.MessageReceived{Message: c.message(command, size, subject, correlation, offset, count, true)}, c.frame)
 }
 
-func (c *connection) traceSent(command *pulsarpb.BaseCommand, size int, subject string, correlation int64, offset int64, count int) {
-	c.broker.tracer.Emit(trace.MessageSent{Message: c.message(command, size, subject, correlation, offset, count, false)})
+func (c *connection) traceSent(command *pulsarpb.BaseCommand, frame trace.Frame, subject string, correlation int64, offset int64, count int) {
+	size := len(frame.Head) + len(frame.Body)
+	c.broker.tracer.EmitMessage(trace.Ref{}, trace.MessageSent{Message: c.message(command, size, subject, correlation, offset, count, false)}, frame)
 }
 
 func (c *connection) message(command *pulsarpb.BaseCommand, size int, subject string, correlation, offset int64, count int, fromClient bool) trace.Message {

@@ -272,7 +272,7 @@ func (s *sub) sendEntry(delivery subscription.Delivery, entry managedledger.Entr
 			ConsumerEpoch:   c.epoch,
 		},
 	}
-	size := c.conn.sendPayload(command, entry.Data)
+	frame := c.conn.sendPayload(command, entry.Data)
 	now := time.Now()
 	c.lastConsumed = now
 	c.sent.add(messages, len(entry.Data))
@@ -287,7 +287,7 @@ func (s *sub) sendEntry(delivery subscription.Delivery, entry managedledger.Entr
 		Topic: t.name.String(), Subscription: s.name, Consumer: c.traceName(), Ledger: entry.Position.Ledger, Entry: entry.Position.Entry,
 		Messages: messages, FromCache: entry.FromCache,
 	})
-	c.conn.traceSent(command, size, t.name.String(), -1, entry.Position.Entry, messages)
+	c.conn.traceSent(command, frame, t.name.String(), -1, entry.Position.Entry, messages)
 	s.measureSoon()
 }
 

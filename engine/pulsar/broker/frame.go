@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"twinlog/engine/pulsar/pulsarpb"
+	"twinlog/engine/trace"
 )
 
 // Frames of the Pulsar binary protocol; all numbers are big-endian.
@@ -44,17 +45,22 @@ var (
 // frameReader reads the frames of one connection.
 type frameReader struct {
 	source   *bufio.Reader
-	maxFrame int // bytes after totalSize
-	command  []byte
+	maxFrame int    // bytes after totalSize
+	head     []byte // of the frame that was read last: the two sizes and the command
 }
 
 func newFrameReader(source io.Reader, maxMessageSize int) *frameReader {
-	return &frameReader{source: bufio.NewReaderSize(source, 4<<10), maxFrame: maxMessageSize + framePadding}
+	return &frameReader{source: bufio.NewReaderSize(source, 4<<10), maxFrame: maxMessageSize + framePadding, head: make([]byte, 8, 64)}
+}
+
+// bytes is the frame that was read last, for the trace. Its head is overwritten by the next one.
+func (r *frameReader) bytes(payload []byte) trace.Frame {
+	return trace.Frame{Head: r.head, Body: payload}
 }
 
 // next reads one frame. Payload is empty for a simple frame, and otherwise belongs to the caller; size is the whole frame's.
 func (r *frameReader) next() (command *pulsarpb.BaseCommand, payload []byte, size int, err error) {
-	var head [8]byte
+	head := r.head[:8]
 	if _, err := io.ReadFull(r.source, head[:4]); err != nil {
 		return nil, nil, 0, err
 	}
@@ -69,14 +75,15 @@ func (r *frameReader) next() (command *pulsarpb.BaseCommand, payload []byte, siz
 	if commandSize > total-4 || commandSize > maxCommandSize {
 		return nil, nil, 0, fmt.Errorf("%w: a command of %d bytes in a frame of %d", errFrame, commandSize, total)
 	}
-	if uint32(cap(r.command)) < commandSize {
-		r.command = make([]byte, commandSize)
+	if uint32(cap(r.head)) < 8+commandSize {
+		r.head = append(make([]byte, 0, 8+commandSize), head...)
 	}
-	if _, err := io.ReadFull(r.source, r.command[:commandSize]); err != nil {
+	r.head = r.head[:8+commandSize]
+	if _, err := io.ReadFull(r.source, r.head[8:]); err != nil {
 		return nil, nil, 0, noEOF(err)
 	}
 	command = &pulsarpb.BaseCommand{}
-	if err := proto.Unmarshal(r.command[:commandSize], command); err != nil {
+	if err := proto.Unmarshal(r.head[8:], command); err != nil {
 		return nil, nil, 0, fmt.Errorf("%w: %w", errFrame, err)
 	}
 	if rest := total - 4 - commandSize; rest > 0 {

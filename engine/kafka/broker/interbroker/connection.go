@@ -106,19 +106,21 @@ func (c *Connection) exchange(ctx context.Context, request kmsg.Request) (kmsg.R
 	frame := appendRequest(nil, request, c.correlationID, c.config.ClientID)
 	var sent trace.Ref
 	if !note.Skip {
-		sent = c.config.Tracer.Emit(note.Sent(exchange, c.config.Tracer.Node(), NodeName(c.config.Broker), request.Key(), int64(len(frame))))
+		event := note.Sent(exchange, c.config.Tracer.Node(), NodeName(c.config.Broker), request.Key(), int64(len(frame)))
+		sent = c.config.Tracer.EmitMessage(trace.Ref{}, event, trace.Frame{Kind: request.Key(), Version: request.GetVersion(), Head: frame})
 	}
 	if _, err := conn.Write(frame); err != nil {
 		return nil, err
 	}
-	response, size, err := c.receive(request)
+	response, answer, err := c.receive(request)
 	if err != nil {
 		return nil, err
 	}
 	c.config.TopicNames.NameResponse(response)
 	if note = reactor.DescribeResponse(response, note); !note.Skip {
 		exchange.Response = true
-		c.config.Tracer.EmitCaused(sent, note.Received(exchange, NodeName(c.config.Broker), c.config.Tracer.Node(), request.Key(), size))
+		event := note.Received(exchange, NodeName(c.config.Broker), c.config.Tracer.Node(), request.Key(), int64(len(answer)))
+		c.config.Tracer.EmitMessage(sent, event, trace.Frame{Kind: request.Key(), Version: request.GetVersion(), Head: answer})
 	}
 	return response, nil
 }
@@ -179,33 +181,34 @@ func appendRequest(dst []byte, request kmsg.Request, correlationID int32, client
 	return dst
 }
 
-func (c *Connection) receive(request kmsg.Request) (kmsg.Response, int64, error) {
+// receive reads the answer to a request; frame is all of its bytes.
+func (c *Connection) receive(request kmsg.Request) (response kmsg.Response, frame []byte, err error) {
 	var prefix [4]byte
 	if _, err := io.ReadFull(c.reader, prefix[:]); err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	size := int(int32(binary.BigEndian.Uint32(prefix[:])))
 	if size < 4 || size > maxResponse {
-		return nil, 0, fmt.Errorf("a response of %d bytes", size)
+		return nil, nil, fmt.Errorf("a response of %d bytes", size)
 	}
-	frame := make([]byte, size)
-	if _, err := io.ReadFull(c.reader, frame); err != nil {
-		return nil, 0, err
+	frame = append(make([]byte, 0, 4+size), prefix[:]...)[:4+size]
+	if _, err := io.ReadFull(c.reader, frame[4:]); err != nil {
+		return nil, nil, err
 	}
-	if got := int32(binary.BigEndian.Uint32(frame)); got != c.correlationID {
-		return nil, 0, fmt.Errorf("a response to request %d while %d waits", got, c.correlationID)
+	if got := int32(binary.BigEndian.Uint32(frame[4:])); got != c.correlationID {
+		return nil, nil, fmt.Errorf("a response to request %d while %d waits", got, c.correlationID)
 	}
-	body := frame[4:]
-	response := request.ResponseKind()
+	body := frame[8:]
+	response = request.ResponseKind()
 	response.SetVersion(request.GetVersion())
 	if response.IsFlexible() && request.Key() != int16(kmsg.ApiVersions) {
 		if len(body) == 0 || body[0] != 0 {
-			return nil, 0, errors.New("a response header with tags that are not known")
+			return nil, nil, errors.New("a response header with tags that are not known")
 		}
 		body = body[1:]
 	}
 	if err := response.ReadFrom(body); err != nil {
-		return nil, 0, fmt.Errorf("the response cannot be read: %w", err)
+		return nil, nil, fmt.Errorf("the response cannot be read: %w", err)
 	}
-	return response, int64(size) + 4, nil
+	return response, frame, nil
 }

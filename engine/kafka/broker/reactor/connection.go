@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -67,7 +68,9 @@ func (c *connection) serveOne() error {
 	c.server.config.TopicNames.NameRequest(request.Body)
 	note := DescribeRequest(request.Body)
 	if !note.Skip {
-		request.Cause = c.server.tracer.Emit(note.Received(request.Exchange, c.peer, c.server.tracer.Node(), request.Key, request.Size))
+		received := note.Received(request.Exchange, c.peer, c.server.tracer.Node(), request.Key, request.Size)
+		size := binary.BigEndian.AppendUint32(make([]byte, 0, 4), uint32(len(frame)))
+		request.Cause = c.server.tracer.EmitMessage(trace.Ref{}, received, trace.Frame{Kind: request.Key, Version: request.Version, Head: size, Body: frame})
 	}
 	select {
 	case c.server.queue <- request: // a full queue holds this client back, and with it all that it sends
@@ -151,7 +154,8 @@ func (c *connection) write(request *Request, a answer, requestNote Note) error {
 	if !note.Skip {
 		exchange := request.Exchange
 		exchange.Response = true
-		c.server.tracer.EmitCaused(request.Cause, note.Sent(exchange, c.server.tracer.Node(), c.peer, request.Key, int64(len(head))+a.payload.Size()))
+		sent := note.Sent(exchange, c.server.tracer.Node(), c.peer, request.Key, int64(len(head))+a.payload.Size())
+		c.server.tracer.EmitMessage(request.Cause, sent, trace.Frame{Kind: request.Key, Version: request.Version, Head: head, More: a.payload.copyBeginning})
 	}
 	if len(a.payload.parts) > 0 && a.payload.parts[0].section == nil { // one packet for header and small bodies
 		a.payload.parts[0].bytes = append(head, a.payload.parts[0].bytes...)

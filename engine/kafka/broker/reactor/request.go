@@ -142,6 +142,23 @@ func (p *Payload) Close() {
 	p.parts = nil
 }
 
+// copyBeginning copies as much of the payload as there is room for, and returns how much that was. It is for looking at.
+func (p *Payload) copyBeginning(into []byte) (copied int) {
+	for _, part := range p.parts {
+		if part.section == nil {
+			copied += copy(into[copied:], part.bytes)
+			continue
+		}
+		inMemory, can := part.section.(interface{ ReadInto(bytes []byte) error })
+		size := min(len(into)-copied, int(part.section.Size()))
+		if !can || size > 0 && inMemory.ReadInto(into[copied:copied+size]) != nil {
+			return copied
+		}
+		copied += size
+	}
+	return copied
+}
+
 // Parts are the payload's pieces in order, ready to be written. They belong to the payload.
 func (p *Payload) Parts() []io.WriterTo {
 	parts := make([]io.WriterTo, len(p.parts))
