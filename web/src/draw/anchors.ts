@@ -10,6 +10,13 @@ export interface Points {
   of(place: Place): Point | undefined;
 }
 
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
 const MEASURE_EVERY_MS = 400;
 
 /**
@@ -19,6 +26,8 @@ const MEASURE_EVERY_MS = 400;
 export class Anchors implements Points {
   stage: HTMLElement | undefined;
   ratio = 1;
+  /** What must be readable whatever moves over it: names, counts (data-keep). */
+  keeps: readonly Box[] = [];
 
   private canvas: HTMLCanvasElement | undefined;
   private points = new Map<string, Point>();
@@ -64,6 +73,7 @@ export class Anchors implements Points {
     this.changed = false;
     const origin = stage.getBoundingClientRect();
     this.fitCanvas(canvas, origin.width, origin.height);
+    this.keeps = [...stage.querySelectorAll<HTMLElement>('[data-keep]')].flatMap((element) => boxOf(element, origin) ?? []);
     this.points.clear();
     for (const element of stage.querySelectorAll<HTMLElement>('[data-place]')) {
       const point = pointOf(element, origin);
@@ -78,6 +88,15 @@ export class Anchors implements Points {
     if (canvas.width !== wide) canvas.width = wide;
     if (canvas.height !== high) canvas.height = high;
   }
+}
+
+/** Where an element shows, undefined when it is hidden or scrolled out of its panel. */
+function boxOf(element: HTMLElement, origin: DOMRect): Box | undefined {
+  const box = element.getBoundingClientRect();
+  if (box.width === 0 || box.height === 0) return undefined;
+  const clip = element.closest<HTMLElement>('[data-clip]')?.getBoundingClientRect();
+  if (clip && (box.top < clip.top || box.bottom > clip.bottom)) return undefined;
+  return { x: box.left - origin.left - 1, y: box.top - origin.top, width: box.width + 2, height: box.height };
 }
 
 function pointOf(element: HTMLElement, origin: DOMRect): Point | undefined {

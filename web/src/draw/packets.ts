@@ -1,5 +1,5 @@
 import { FLOWS, type Flow, type Packet } from '../scene/packets';
-import type { Point, Points } from './anchors';
+import type { Box, Point, Points } from './anchors';
 
 export interface Palette {
   flows: Record<Flow, string>;
@@ -13,6 +13,8 @@ export interface DrawOptions {
   still: boolean;
   /** Device pixels to a CSS pixel. */
   ratio: number;
+  /** Where nothing is drawn: what moves goes behind names. */
+  keeps?: readonly Box[];
 }
 
 interface Placed {
@@ -21,11 +23,16 @@ interface Placed {
   tail: Point;
 }
 
-/** Draws the packets, one path for each colour and each of filled and hollow: the number of paths does not grow with the packets. */
+/**
+ * Packets of one path. A rasterizer without a GPU sorts all edges of a path together: one path of 2,000 packets takes three times as long
+ * as 2,000 of one, and a few in each are quickest of all.
+ */
+const IN_ONE_PATH = 16;
+
+/** Draws the packets, those of one colour and kind after each other, so that the context's colours change seldom. */
 export function drawPackets(context: CanvasRenderingContext2D, packets: readonly Packet[], points: Points, palette: Palette, options: DrawOptions): void {
   context.setTransform(options.ratio, 0, 0, options.ratio, 0, 0);
   context.clearRect(0, 0, context.canvas.width / options.ratio, context.canvas.height / options.ratio);
-  context.lineCap = 'round';
   for (const flow of FLOWS) {
     const placed = place(packets, flow, points, options.still);
     if (placed.length === 0) continue;
@@ -33,6 +40,7 @@ export function drawPackets(context: CanvasRenderingContext2D, packets: readonly
     shapes(context, flow, placed, palette);
   }
   lost(context, packets, points, palette, options.still);
+  for (const { x, y, width, height } of options.keeps ?? []) context.clearRect(x, y, width, height);
 }
 
 function place(packets: readonly Packet[], flow: Flow, points: Points, still: boolean): Placed[] {
@@ -61,31 +69,37 @@ export function along(from: Point, to: Point, progress: number, bend: number): P
 }
 
 function tails(context: CanvasRenderingContext2D, placed: readonly Placed[], colour: string, still: boolean): void {
-  context.beginPath();
-  for (const { at, tail } of placed) {
-    context.moveTo(tail.x, tail.y);
-    context.lineTo(at.x, at.y);
-  }
   context.globalAlpha = still ? 0.55 : 0.35;
   context.strokeStyle = colour;
   context.lineWidth = still ? 1.5 : 2;
-  context.stroke();
+  inPaths(context, placed, ({ at, tail }) => {
+    context.moveTo(tail.x, tail.y);
+    context.lineTo(at.x, at.y);
+  }, () => context.stroke());
   context.globalAlpha = 1;
 }
 
 function shapes(context: CanvasRenderingContext2D, flow: Flow, placed: readonly Placed[], palette: Palette): void {
   const colour = palette.flows[flow];
-  context.beginPath();
-  for (const { packet, at } of placed) if (!packet.response) shape(context, flow, at, size(packet));
+  const outline = ({ packet, at }: Placed) => shape(context, flow, at, size(packet));
   context.fillStyle = colour;
-  context.fill();
-  context.beginPath();
-  for (const { packet, at } of placed) if (packet.response) shape(context, flow, at, size(packet));
+  inPaths(context, placed.filter(({ packet }) => !packet.response), outline, () => context.fill());
   context.fillStyle = palette.surface;
-  context.fill();
   context.strokeStyle = colour;
   context.lineWidth = 1.6;
-  context.stroke();
+  inPaths(context, placed.filter(({ packet }) => packet.response), outline, () => {
+    context.fill();
+    context.stroke();
+  });
+}
+
+/** Adds each packet to a path, and paints every path. */
+function inPaths(context: CanvasRenderingContext2D, placed: readonly Placed[], add: (one: Placed) => void, paint: () => void): void {
+  for (let first = 0; first < placed.length; first += IN_ONE_PATH) {
+    context.beginPath();
+    placed.slice(first, first + IN_ONE_PATH).forEach(add);
+    paint();
+  }
 }
 
 /** A packet that stands for many messages is larger, up to three times. */

@@ -1,3 +1,4 @@
+import { own } from '../trace/reduce/maps';
 import type { Ledger, State } from '../trace/types';
 import { nodeCards, type NodeCard } from './nodes';
 import { byName } from './order';
@@ -6,6 +7,8 @@ export interface BookieCard extends NodeCard {
   /** host:port, BookKeeper's name for it. */
   address: string;
   registered: boolean;
+  /** Its copies cannot be read: it is dead, or the ensemble has given it up. */
+  gone: boolean;
   /** Entries stored while the page was watching, over all ledgers. */
   entries: number;
 }
@@ -17,6 +20,21 @@ export interface StripeCell {
   stored: boolean;
   /** The first entry after an ensemble change. */
   afterChange: boolean;
+}
+
+/** A ledger's entries from one ensemble change to the next: they lie on the same bookies. */
+export interface Fragment {
+  firstEntry: number;
+  /** The last one, so far; before firstEntry when there is none yet. */
+  lastEntry: number;
+  bookies: string[];
+  /** Who took whose place, where the fragment begins by a change. */
+  replaced: { gone: string; by: string }[];
+  /** Bookies of it whose copies cannot be read. */
+  missing: string[];
+  /** Where it lies in the ledger, as fractions of it. */
+  from: number;
+  to: number;
 }
 
 export interface LedgerRow {
@@ -37,14 +55,19 @@ export interface LedgerRow {
   /** Last entry of a closed ledger, the last one confirmed of an open one. */
   end: number;
   changes: { firstEntry: number; bookies: string[] }[];
+  fragments: Fragment[];
+  /** Fragments of it with entries that have fewer readable copies than the write quorum asks for. */
+  underReplicated: number;
   /** By bookie node name; only bookies that are or were in the ensemble. */
   stripes: Record<string, { inEnsemble: boolean; fenced: boolean; cells: StripeCell[] }>;
 }
 
 export interface LedgersScene {
   bookies: BookieCard[];
-  /** Newest first, cursors after the topics' own. */
+  /** Those that take entries first, of a topic the newest first, cursors after the topics' own. */
   ledgers: LedgerRow[];
+  /** Ledgers of topics and cursors with such fragments. */
+  underReplicated: number;
 }
 
 /** Entries of a ledger that its row shows. */
@@ -56,11 +79,18 @@ export function ledgersScene(state: State): LedgersScene {
   const addressOf = new Map([...nameOf].map(([address, name]) => [name, address]));
   const bookies = nodeCards(state, 'bookie').map((card) => {
     const address = addressOf.get(card.name) ?? '';
-    return { ...card, address, registered: state.pulsar.bookies[address]?.registered ?? false, entries: entries.get(address) ?? 0 };
+    return { ...card, address, registered: own(state.pulsar.bookies, address)?.registered ?? false, gone: isGone(card, own(state.pulsar.bookies, address)?.registered ?? false), entries: entries.get(address) ?? 0 };
   });
-  const ledgers = Object.entries(state.pulsar.ledgers).map(([id, ledger]) => ledgerRow(Number(id), ledger, nameOf));
-  ledgers.sort((a, b) => Number(a.cursor !== '') - Number(b.cursor !== '') || byName(a.label, b.label) || b.id - a.id);
-  return { bookies, ledgers };
+  const gone = new Set(bookies.filter((bookie) => bookie.gone).map(({ name }) => name));
+  const ledgers = Object.entries(state.pulsar.ledgers).map(([id, ledger]) => ledgerRow(Number(id), ledger, nameOf, gone));
+  ledgers.sort((a, b) => Number(a.cursor !== '') - Number(b.cursor !== '') || Number(a.state === 'closed') - Number(b.state === 'closed') || byName(a.label, b.label) || b.id - a.id);
+  return { bookies, ledgers, underReplicated: ledgers.filter((ledger) => ledger.underReplicated > 0).length };
+}
+
+/** A bookie that starts or is frozen may answer soon; one that is down does not, nor does one whose registration has expired. */
+function isGone(card: NodeCard, registered: boolean): boolean {
+  if (card.state === 'starting' || card.state === 'paused') return false;
+  return !card.up || !registered;
 }
 
 function bookieNames(state: State): Map<string, string> {
@@ -81,11 +111,13 @@ function entriesByBookie(state: State): Map<string, number> {
   return sums;
 }
 
-function ledgerRow(id: number, ledger: Ledger, nameOf: Map<string, string>): LedgerRow {
+function ledgerRow(id: number, ledger: Ledger, nameOf: Map<string, string>, gone: ReadonlySet<string>): LedgerRow {
   const named = (address: string) => nameOf.get(address) ?? address;
   const newest = Math.max(-1, ...Object.values(ledger.stored).map((stored) => stored.lastEntry));
   const end = ledger.state === 'closed' ? ledger.lastEntry : ledger.lastAddConfirmed;
   const changes = ledger.ensembles.map(({ firstEntry, bookies }) => ({ firstEntry, bookies: bookies.map(named) }));
+  const last = ledger.state === 'closed' ? end : Math.max(end, newest);
+  const fragments = fragmentsOf(changes, last, gone);
   return {
     id,
     label: ledgerLabel(ledger),
@@ -101,8 +133,27 @@ function ledgerRow(id: number, ledger: Ledger, nameOf: Map<string, string>): Led
     lastAddConfirmed: ledger.lastAddConfirmed,
     end,
     changes,
-    stripes: stripes(ledger, changes, ledger.state === 'closed' ? end : Math.max(end, newest), named),
+    fragments,
+    underReplicated: fragments.filter(({ missing, firstEntry, lastEntry }) => missing.length > 0 && lastEntry >= firstEntry).length,
+    stripes: stripes(ledger, changes, last, named),
   };
+}
+
+function fragmentsOf(changes: LedgerRow['changes'], last: number, gone: ReadonlySet<string>): Fragment[] {
+  const entries = Math.max(1, last + 1);
+  return changes.map(({ firstEntry, bookies }, index) => {
+    const before = changes[index - 1]?.bookies ?? [];
+    const lastEntry = (changes[index + 1]?.firstEntry ?? last + 1) - 1;
+    return {
+      firstEntry,
+      lastEntry,
+      bookies,
+      replaced: before.flatMap((bookie, place) => (bookie === bookies[place] ? [] : [{ gone: bookie, by: bookies[place] ?? '' }])),
+      missing: bookies.filter((bookie) => gone.has(bookie)),
+      from: Math.min(1, firstEntry / entries),
+      to: Math.min(1, (lastEntry + 1) / entries),
+    };
+  });
 }
 
 function stripes(ledger: Ledger, changes: LedgerRow['changes'], last: number, named: (address: string) => string): LedgerRow['stripes'] {

@@ -107,6 +107,7 @@ function packet(flight: Flight, flow: Flow, progress: number): Packet {
 
 function placeOf(node: string, message: Message): Place {
   if (isClient(node)) return [`${isConsumers(message) ? 'consumers' : 'producers'}/${message.protocol === 'pulsar' ? 'pulsar' : 'kafka'}`];
+  if (message.protocol === 'zookeeper') return [`session/${node}`, node]; // where sessions are shown, what they ask comes from them
   return message.subject ? [`${node}/${message.subject}`, node] : [node];
 }
 

@@ -19,10 +19,12 @@ export type {
   WorldKafkaPartition as KafkaPartition,
   WorldLedger as Ledger,
   WorldLink as Link,
+  WorldLookup as Lookup,
   WorldPulsarTopic as PulsarTopic,
   WorldSession as Session,
   WorldState as State,
   WorldSubscription as Subscription,
+  WorldZnode as Znode,
 } from './events.gen';
 
 /** A record as the page keeps it, with its time in milliseconds; a switch on kind narrows data. */

@@ -9,6 +9,7 @@ import { sceneOf, type Scene } from '../scene/scene';
 import { Series, type Second } from '../scene/series';
 import { Story, type Sentence } from '../scene/story';
 import type { Thing } from '../scene/things';
+import { znodeScene, type ZnodeScene } from '../scene/znodes';
 import { Connection, type ConnectionState } from '../trace/connection';
 import { LOST_AFTER_MS } from '../trace/flights';
 import { Playback, type Mode } from '../trace/playback';
@@ -27,6 +28,8 @@ const SCENE_EVERY_MS = 60;
 const STATUS_EVERY_MS = 1000;
 /** While the clock runs, the inspector's history is looked up so often. */
 const INSPECTION_EVERY_MS = 400;
+/** While the clock runs, the tree of znodes is made anew so often. */
+const EXPLORE_EVERY_MS = 300;
 /** With reduced motion the canvas shows a new step this often. */
 const STEP_MS = 500;
 
@@ -65,9 +68,11 @@ export class Classroom {
   inspection = $state.raw<Inspection | undefined>(undefined);
   /** Everything that can be inspected, while nothing is. */
   overview = $state.raw<Overview | undefined>(undefined);
+  /** The tree of znodes, while somebody looks at it. */
+  znodes = $state.raw<ZnodeScene | undefined>(undefined);
 
-  /** Frames drawn and how long drawing took, for measurements. */
-  readonly frames = { count: 0, spentMS: 0 };
+  /** Frames drawn, how long drawing took, and records taken in, for measurements. */
+  readonly frames = { count: 0, spentMS: 0, records: 0 };
 
   private readonly store = new TraceStore();
   private readonly playback = new Playback(FLIGHT_MS + 200);
@@ -93,6 +98,9 @@ export class Classroom {
   private inspected: Partial<Inspected> | undefined;
   private inspectedN = -1;
   private lastInspection = -Infinity;
+  private explored: { open: ReadonlySet<string>; chosen: string | undefined } | undefined;
+  private exploredN = -1;
+  private lastExplored = -Infinity;
 
   constructor(url: string) {
     this.stream = new Connection(url, {
@@ -198,6 +206,16 @@ export class Classroom {
     };
   }
 
+  /** Keeps showing the tree of znodes, with some of them open, until the returned function is called. */
+  explore(open: ReadonlySet<string>, chosen: string | undefined): () => void {
+    const asked = { open, chosen };
+    this.explored = asked;
+    this.exploredN = -1;
+    return () => {
+      if (this.explored === asked) this.explored = undefined;
+    };
+  }
+
   /** Keeps the series at hand until the returned function is called. */
   chart(): () => void {
     this.charted = true;
@@ -226,6 +244,7 @@ export class Classroom {
       this.invariants.take(record, state);
       this.series.take(record, state);
     });
+    this.frames.records += fresh.length;
     const newest = fresh.at(-1);
     if (newest) this.playback.observe(newest.time, now);
   }
@@ -288,7 +307,7 @@ export class Classroom {
     if (empty && this.canvasEmpty) return scene; // calm: nothing moves, nothing is drawn
     this.canvasEmpty = empty;
     this.anchors.measure(now);
-    drawPackets(context, scene.packets, this.anchors, palette, { still, ratio: this.anchors.ratio });
+    drawPackets(context, scene.packets, this.anchors, palette, { still, ratio: this.anchors.ratio, keeps: this.anchors.keeps });
     drawLinks(context, links, this.anchors, palette);
     return scene;
   }
@@ -314,6 +333,14 @@ export class Classroom {
     else this.overview = overviewOf(this.store, n, this.packetsNow().packets);
   }
 
+  private publishZnodes(now: number, n: number): void {
+    const { explored } = this;
+    if (!explored || (this.exploredN >= 0 && (n === this.exploredN || now - this.lastExplored < EXPLORE_EVERY_MS))) return;
+    this.exploredN = n;
+    this.lastExplored = now;
+    this.znodes = znodeScene(this.store.seek(n), explored.open, explored.chosen);
+  }
+
   private publishSeries(): void {
     const second = Math.floor(this.playback.time / 1000);
     if (!this.charted || second === this.lastSecond) return;
@@ -336,6 +363,7 @@ export class Classroom {
       const span = this.store.span ?? { from: time, to: time };
       const to = mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
       this.publishInspection(now, n);
+      this.publishZnodes(now, n);
       this.publishSeries();
       this.clock = { mode, speed, time, n, from: span.from, to };
     }
