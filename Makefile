@@ -8,6 +8,7 @@ GO_SOURCES  := $(shell find . -name '*.go' -not -path './web/node_modules/*') go
 FUZZ_TIME   ?= 60s
 OPERATIONS  ?= 2000
 PULSAR_GROUPS ?= t2
+PAGE_SECONDS ?= 600
 export TWINLOG_BIN := $(CURDIR)/bin/twinlog
 
 .PHONY: help
@@ -97,6 +98,11 @@ soak: ## the long run of the ensemble's simulation: 500 seeds
 bench: build ## benchmarks, as ratios where there is something to compare with
 	go build -o bin/kfakepeer ./bench/kfakepeer
 	bin/twinlog bench --kafka-peer bin/kfakepeer
+	$(MAKE) --no-print-directory bench-page
+
+.PHONY: bench-page
+bench-page: build web/node_modules/.package-lock.json ## the page at 10,000 events a second for PAGE_SECONDS: frames, memory, size
+	cd web && node dev/endurance.js $(TWINLOG_BIN) $(PAGE_SECONDS)
 
 .PHONY: clean
 clean: ## remove what was built

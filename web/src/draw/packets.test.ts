@@ -30,13 +30,21 @@ function packet(change: Partial<Packet>): Packet {
 }
 
 describe('drawing packets', () => {
-  it('makes as many paths for a thousand packets as for one', () => {
-    const paths = (count: number) => {
-      const { context, calls } = recorder();
-      drawPackets(context, Array.from({ length: count }, () => packet({})), points, palette, { still: false, ratio: 1 });
-      return calls.filter((call) => call === 'beginPath()').length;
-    };
-    expect(paths(1000)).toBe(paths(1));
+  const drawMany = (count: number) => {
+    const { context, calls } = recorder();
+    drawPackets(context, Array.from({ length: count }, (_, n) => packet({ n })), points, palette, { still: false, ratio: 1 });
+    return (name: string) => calls.filter((call) => call.startsWith(name)).length;
+  };
+
+  it('draws a few packets in each path, and every packet', () => {
+    const called = drawMany(1000);
+    expect(called('beginPath')).toBeLessThan(1000 / 8);
+    expect(called('arc')).toBe(1000);
+  });
+
+  it('draws the tails of all where there are few, and of a bounded share of many', () => {
+    expect(drawMany(500)('lineTo')).toBe(500);
+    expect(drawMany(2000)('lineTo')).toBe(500);
   });
 
   it('leaves out what has no place in the picture', () => {
