@@ -74,20 +74,6 @@ describe('the invariants', () => {
   });
 });
 
-describe('the charts', () => {
-  it('show both sides on the shared clock', async () => {
-    await page.getByRole('button', { name: 'Charts', exact: true }).click();
-    const throughput = page.getByRole('region', { name: 'Messages acknowledged a second' });
-    await throughput.getByText(/^Kafka-mode [1-9]/).waitFor();
-    await throughput.getByText(/^Pulsar-mode [1-9]/).waitFor();
-    expect(await page.getByRole('main').locator('canvas').count()).toBe(4);
-    await page.waitForTimeout(1500); // for the picture
-    await shoot(page, 'charts');
-    expect(await violations(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Picture', exact: true }).click();
-  });
-});
-
 describe('the inspector', () => {
   it('opens on a replica by keyboard, goes on to its group and a broker, and back', async () => {
     await inspect(/^Inspect replica demo-0 · kafka-1$/).focus();
