@@ -33,10 +33,12 @@ export const pulsar = {
 
   'storage.fragment': 'entries {first} to {last} on {bookies}',
   'storage.fragmentOpen': 'entries {first} and following on {bookies}',
-  'storage.replaced': 'from {entry}: {by} for {gone}',
+  'storage.until': 'until {entry}',
+  'storage.from': 'from {entry}',
   'storage.underReplicated': { one: '1 fragment under-replicated', other: '{count} fragments under-replicated' },
   'storage.underReplicatedShort': 'under-replicated',
   'storage.underReplicatedLedgers': { one: '1 ledger under-replicated', other: '{count} ledgers under-replicated' },
+  'storage.lacking': { one: '1 under-replicated', other: '{count} under-replicated' },
   'storage.missing': 'copies on {bookies} cannot be read',
   'storage.lac': 'LAC {entry}',
   'storage.last': 'last {entry}',

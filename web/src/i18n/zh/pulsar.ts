@@ -34,10 +34,12 @@ export const pulsar: Translation<typeof en> = {
 
   'storage.fragment': 'entry {first} 到 {last} 在 {bookies} 上',
   'storage.fragmentOpen': '从 entry {first} 起在 {bookies} 上',
-  'storage.replaced': '从 {entry} 起：{by} 代替 {gone}',
+  'storage.until': '到 {entry} 为止',
+  'storage.from': '从 {entry} 起',
   'storage.underReplicated': { other: '{count} 个片段副本不足' },
   'storage.underReplicatedShort': '副本不足',
   'storage.underReplicatedLedgers': { other: '{count} 个 ledger 副本不足' },
+  'storage.lacking': { other: '{count} 个副本不足' },
   'storage.missing': '{bookies} 上的副本无法读取',
   'storage.lac': 'LAC {entry}',
   'storage.last': '末 {entry}',
