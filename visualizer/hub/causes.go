@@ -41,9 +41,16 @@ func (c *causes) resolve(record *trace.Record) {
 	case trace.MessageSent:
 		c.flow(event.Message).add(event.Exchange.Correlation, trace.Ref{Node: record.Node, Seq: record.Seq})
 	case trace.MessageReceived:
-		if record.Cause != (trace.Ref{}) {
+		// A node that asked names its own request as what led to the answer; the answer's sending is nearer, where it was recorded.
+		if record.Cause != (trace.Ref{}) && !event.Exchange.Response {
 			return
 		}
+		own := record.Cause
+		defer func() {
+			if record.Cause == (trace.Ref{}) {
+				record.Cause = own
+			}
+		}()
 		if known := c.flows[nameOf(event.Message)]; known != nil {
 			record.Cause = known.find(event.Exchange.Correlation)
 			if record.Cause == (trace.Ref{}) && event.Folded.Events() > 1 {

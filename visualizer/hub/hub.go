@@ -61,6 +61,7 @@ type Hub struct {
 	// The rest belongs to Run's goroutine.
 	ordering    *ordering
 	causes      *causes
+	follows     *consequences
 	state       *world.State
 	window      *window
 	at          time.Time // of the last record
@@ -85,7 +86,8 @@ func New(config Config) (*Hub, error) {
 	}
 	return &Hub{
 		config: config, asks: make(chan func()), stopped: make(chan struct{}),
-		ordering: newOrdering(), causes: newCauses(causesKept), state: world.New(), window: newWindow(config.MaxRecords, config.MaxBytes),
+		ordering: newOrdering(), causes: newCauses(causesKept),
+		follows: newConsequences(consequencesKept), state: world.New(), window: newWindow(config.MaxRecords, config.MaxBytes),
 		subscribers: map[*Subscription]struct{}{}, recording: newRecording(config.Recorder, config.Logger),
 	}, nil
 }
@@ -147,6 +149,7 @@ func (h *Hub) gather() {
 // take gives a record its place and folds it in. It returns the record's JSON.
 func (h *Hub) take(record *trace.Record) []byte {
 	h.causes.resolve(record)
+	h.follows.resolve(record)
 	h.state.Apply(*record)
 	text, err := json.Marshal(wire.Record{N: h.window.lastN + 1, Record: *record})
 	if err != nil {
