@@ -44,9 +44,12 @@ func Read(id, language string) (Page, error) {
 	if title, rest, found := bytes.Cut(source, []byte("\n")); found && bytes.HasPrefix(title, []byte("# ")) {
 		page.Title, source = string(title[2:]), rest
 	}
-	// Where a line of Chinese is broken in the file, no gap must be seen.
-	chinese := extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksCSS3Draft))
-	markdown := goldmark.New(goldmark.WithExtensions(extension.Table, chinese))
+	extensions := []goldmark.Extender{extension.Table}
+	if language == "zh" {
+		// Where a line of Chinese is broken in the file, no gap must be seen; between English words there must be one.
+		extensions = append(extensions, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksCSS3Draft)))
+	}
+	markdown := goldmark.New(goldmark.WithExtensions(extensions...))
 	document := markdown.Parser().Parse(text.NewReader(source))
 	err = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		if link, isLink := node.(*ast.Link); isLink && entering {

@@ -32,6 +32,17 @@ func TestAPageIsRenderedWithLinksOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestALineBreakIsAGapInEnglishAlone(t *testing.T) {
+	english, err := Read("06-isr-and-acks", "en")
+	if err != nil || !strings.Contains(english.HTML, "losing anything?\nKafka's answer") {
+		t.Errorf("words of two lines run together: %v", err)
+	}
+	chinese, err := Read("06-isr-and-acks", "zh")
+	if err != nil || !strings.Contains(chinese.HTML, "Kafka 的回答是一个随时更新的集合") {
+		t.Errorf("a gap within a sentence: %v", err)
+	}
+}
+
 func TestThereIsNoOtherPage(t *testing.T) {
 	for _, id := range []string{"", "11-nothing", "../notes/06-isr-and-acks", "06-isr-and-acks/en.md", "."} {
 		if _, err := Read(id, "en"); !errors.Is(err, ErrUnknown) {

@@ -4,6 +4,7 @@ import { ensemble } from './en/ensemble';
 import { inspector } from './en/inspector';
 import { kafka } from './en/kafka';
 import { labs } from './en/labs';
+import { notes } from './en/notes';
 import { pulsar } from './en/pulsar';
 import { runs } from './en/runs';
 import { story } from './en/story';
@@ -16,6 +17,7 @@ export const en = {
   ...inspector,
   ...kafka,
   ...labs,
+  ...notes,
   ...pulsar,
   ...runs,
   ...story,
@@ -404,7 +406,6 @@ export const en = {
   'record.started': '{node} starts',
   'record.other': '{node}: {kind}',
 
-  'link.button': 'Links',
   'link.title': 'Links between nodes',
   'link.close': 'Close the links',
   'link.help': 'Choose two nodes and disturb what one sends to the other. “client” is any program outside.',

@@ -5,6 +5,7 @@ import { ensemble } from './zh/ensemble';
 import { inspector } from './zh/inspector';
 import { kafka } from './zh/kafka';
 import { labs } from './zh/labs';
+import { notes } from './zh/notes';
 import { pulsar } from './zh/pulsar';
 import { runs } from './zh/runs';
 import { story } from './zh/story';
@@ -16,6 +17,7 @@ export const zh: Catalogue = {
   ...inspector,
   ...kafka,
   ...labs,
+  ...notes,
   ...pulsar,
   ...runs,
   ...story,
@@ -401,7 +403,6 @@ export const zh: Catalogue = {
   'record.started': '{node} 正在启动',
   'record.other': '{node}：{kind}',
 
-  'link.button': '链路',
   'link.title': '节点之间的链路',
   'link.close': '关闭链路',
   'link.help': '选择两个节点，干扰其中一个发给另一个的数据。“client”指外部的任何程序。',

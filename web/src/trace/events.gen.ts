@@ -1194,6 +1194,102 @@ export interface NodeStatus {
   addresses: Record<string, string>;
 }
 
+/** Corruption is one bit that was turned over in a node's file. */
+export interface Corruption {
+  node: string;
+  /** within the node's directory */
+  file: string;
+  offset: number;
+  bit: number;
+}
+
+/** StoredFile is a file of a node's. */
+export interface StoredFile {
+  /** within the node's directory */
+  name: string;
+  bytes: number;
+  modified: string;
+}
+
+// ---- engine/administration ----
+
+/** KafkaTopic is a topic to be created. */
+export interface AdminKafkaTopic {
+  name: string;
+  /** 1 unless told; at most 100 */
+  partitions: number;
+  /** 3, or as many as there are brokers, unless told */
+  replicationFactor: number;
+  /** such as min.insync.replicas */
+  configs: Record<string, string> | null;
+}
+
+/** PulsarTopic is a topic to be created. */
+export interface AdminPulsarTopic {
+  /** Name is a name in public/default ("orders"), or a full one ("persistent://tenant/namespace/orders"). */
+  name: string;
+  /** 0: one without partitions; at most 100 */
+  partitions: number;
+}
+
+/** PulsarBundle says which bundle is to be unloaded or split. */
+export interface AdminPulsarBundle {
+  /** public/default unless told */
+  namespace: string;
+  /** 0x00000000_0x40000000 */
+  bundle: string;
+  /** Destination is the node that is to own an unloaded bundle next ("pulsar-2"); empty: the leader of the load balancing chooses. */
+  destination: string;
+  /** Algorithm of a split: range_equally_divide (unless told), topic_count_equally_divide or specified_positions_divide. */
+  algorithm: string;
+  /** Unload gives the halves of a split up at once, so that other brokers can take them. */
+  unload: boolean;
+}
+
+/** Reassignment asks for a partition to be moved, or for many to be spread anew. */
+export interface AdminReassignment {
+  /** Topic is the topic of the one partition, or the one whose partitions are spread; empty with Balance: all topics. */
+  topic: string;
+  partition: number;
+  /** of the one partition, the preferred leader first */
+  replicas: number[] | null;
+  /** Balance are the brokers over which partitions are to be spread evenly. It stands instead of Partition and Replicas. */
+  balance: number[] | null;
+  /** Cancel takes back what is under way for the one partition. */
+  cancel: boolean;
+}
+
+/** MovingPartition is a partition whose reassignment is under way (KIP-455). */
+export interface AdminMovingPartition {
+  topic: string;
+  partition: number;
+  /** now: the old and the new ones */
+  replicas: number[] | null;
+  adding: number[] | null;
+  removing: number[] | null;
+  isr: number[] | null;
+  leader: number;
+}
+
+/** Election asks for new leaders. */
+export interface AdminElection {
+  /** empty: all topics */
+  topic: string;
+  /** missing: all partitions of the topic */
+  partition: number | null;
+  /** Type is preferred (the first replica leads again) or unclean (a replica that is not in the ISR may lead; what it does not have is lost). */
+  type: string;
+}
+
+/** Elected is how an election of one partition ended. */
+export interface AdminElected {
+  topic: string;
+  partition: number;
+  /** Outcome is OK, or Kafka's name of the error, such as ELECTION_NOT_NEEDED. */
+  outcome: string;
+  message: string;
+}
+
 // ---- engine/workload ----
 
 /** Spec asks for a workload. What is zero gets the value that is said here. */
@@ -1268,6 +1364,17 @@ export interface LabVerdict {
   event: number;
   /** Hint is shown after some checks that did not pass. */
   hint?: string;
+}
+
+// ---- notes ----
+
+/** Page is a concept page as the browser shows it. */
+export interface NotesPage {
+  /** the lab's */
+  id: string;
+  title: string;
+  /** of the text below the title; links are queries of the page's own address, see queryOf */
+  html: string;
 }
 
 // ---- labs ----
@@ -1352,6 +1459,9 @@ export interface StoreRunList {
  * 	403 foreignHost, foreignOrigin   the request came through another name or from another page
  * 	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun
  * 	409 wrongState      the node's state does not allow the action
+ * 	409 refused         it cannot be done here; message says why and what to do instead
+ * 	409 holdsData       the node to be removed holds data; message says how to move it away, force=true removes it nevertheless
+ * 	409 conflict        Kafka-mode or Pulsar-mode refuses it in its present state
  * 	409 notStarted, busy   the lab has no attempt to check; another lab action, or another file, is under way
  * 	409 recording, emptyRun   the present run cannot be deleted; a run without records cannot be saved
  * 	410 gone            the records asked for have left the window
@@ -1381,7 +1491,7 @@ export interface WireReady {
   waiting: string[];
 }
 
-/** Nodes is the answer to GET nodes. POST nodes/{name}/{kill,stop,start,pause,resume} answers with the one node afterwards. */
+/** Nodes is the answer to GET nodes. POST nodes/{name}/{crash,kill,stop,start,pause,resume} answers with the one node afterwards. */
 export interface WireNodes {
   nodes: NodeStatus[];
 }
@@ -1433,6 +1543,111 @@ export interface WireWorkloads {
 /** Labs is the answer to GET labs. */
 export interface WireLabs {
   labs: LabSummary[];
+}
+
+/** AddNode is the body of POST nodes: one more node of a role, with the next number. The answer is 201 with its cluster.NodeStatus. */
+export interface WireAddNode {
+  /** ensemble, kafka, pulsar or bookie */
+  role: string;
+}
+
+/** Disk is what is wrong with a node's disk. Without a fault it is healthy. */
+export interface WireDisk {
+  node: string;
+  /** more time for each read, write and sync; up to 60000 */
+  delayMS: number;
+  /** writes fail: no space left on device */
+  full: boolean;
+  /** syncs fail with an input/output error */
+  failSync: boolean;
+}
+
+/** DiskFault is the body of PUT disks/{node}; all zero heals it. The answer is a Disk. */
+export interface WireDiskFault {
+  delayMS: number;
+  full: boolean;
+  failSync: boolean;
+}
+
+/** Disks is the answer to GET disks: one for each node. */
+export interface WireDisks {
+  disks: WireDisk[];
+}
+
+/** DiskFiles is the answer to GET disks/{node}: what is wrong with it, and the files that can be corrupted. */
+export interface WireDiskFiles {
+  disk: WireDisk;
+  /** that hold data, the newest ones first; 200 at most */
+  files: StoredFile[];
+}
+
+/**
+ * Corrupt is the body of POST disks/{node}/corrupt. What is missing is chosen: the newest file with stored frames, a byte in its middle, bit 0.
+ * The answer is the cluster.Corruption that was done.
+ */
+export interface WireCorrupt {
+  /** of DiskFiles */
+  file: string;
+  /** of a Kafka-mode broker, instead of file: the newest segment of the topic's partition */
+  topic: string;
+  /** in the file */
+  offset: number | null;
+  /** 0 to 7 */
+  bit: number;
+  /** Partition of Topic. */
+  partition: number;
+}
+
+/** Reassignments is the answer to GET kafka/reassignments: what is under way. POST answers with what was begun: what each partition becomes. */
+export interface WireReassignments {
+  reassignments: AdminMovingPartition[];
+}
+
+/** Elections is the answer to POST kafka/elections. */
+export interface WireElections {
+  elections: AdminElected[];
+}
+
+/** GrowTopic is the body of PUT kafka/topics/{name}: more partitions, other configs, or both. */
+export interface WireGrowTopic {
+  /** in all; 0: as many as there are */
+  partitions: number;
+  /** an empty value takes one back to its default */
+  configs: Record<string, string>;
+}
+
+/** Done is the answer to what gives nothing back. */
+export interface WireDone {
+  /** what was done, in English, for a log */
+  done: string;
+}
+
+/** Healed is the answer to POST heal: what was put right. */
+export interface WireHealed {
+  links: WireLink[];
+  /** nodes whose disk is healthy again */
+  disks: string[];
+  /** nodes */
+  resumed: string[];
+  /** nodes */
+  started: string[];
+  /** Failed says what could not be put right. */
+  failed: string[];
+}
+
+/** Notes is the answer to GET notes: the concept pages without their texts. */
+export interface WireNotes {
+  notes: NotesPage[];
+}
+
+/** Source is the answer to GET source: a piece of the engines' code. */
+export interface WireSource {
+  file: string;
+  /** empty: the whole file */
+  symbol: string;
+  /** of the first line of Text, from 1 */
+  line: number;
+  text: string;
 }
 
 /** Window says which records can still be asked for at /api/v1/events. FirstN is LastN+1 while it is empty. */

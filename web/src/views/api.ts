@@ -1,20 +1,26 @@
+import type { ApiRequest } from '../scene/actions/action';
 import type {
   LabAttempt,
   LabDetail,
   LabSummary,
   LabVerdict,
+  NodeStatus,
+  NotesPage,
   TraceRecord,
   WireEvents,
   WireLabs,
   WireLink,
   WireLinks,
+  WireNodes,
+  WireNotes,
   WireProblem,
+  WireSource,
   WireWorkloads,
   WorkloadCounts,
   WorkloadStatus,
 } from '../trace/events.gen';
 
-export type { LabDetail, LabSummary, LabVerdict as Verdict, WorkloadCounts as WorkloadSide, WorkloadStatus as Workload };
+export type { LabDetail, LabSummary, LabVerdict as Verdict, NodeStatus as Node, NotesPage as Note, WireSource as Source, WorkloadCounts as WorkloadSide, WorkloadStatus as Workload };
 
 /** What the server refused or could not do, in its own words. */
 export class ApiError extends Error {
@@ -99,4 +105,26 @@ export async function recordsBetween(after: number, upTo: number): Promise<Trace
     after = fresh.at(-1)!.n;
   }
   return records;
+}
+
+export async function listNotes(language: string): Promise<NotesPage[]> {
+  return (await request<WireNotes>('GET', `notes?lang=${language}`)).notes;
+}
+
+export function readNote(id: string, language: string): Promise<NotesPage> {
+  return request('GET', `notes/${id}?lang=${language}`);
+}
+
+/** A declaration of the engines' code with its comment; without a symbol the whole file. */
+export function readSource(file: string, symbol: string): Promise<WireSource> {
+  return request('GET', `source?${new URLSearchParams({ file, symbol })}`);
+}
+
+export async function listNodes(): Promise<NodeStatus[]> {
+  return (await request<WireNodes>('GET', 'nodes')).nodes;
+}
+
+/** Sends requests at the same time: a fault on both sides is to be one instant. */
+export async function perform(requests: readonly ApiRequest[]): Promise<void> {
+  await Promise.all(requests.map(({ method, path, body }) => request(method, path, body)));
 }

@@ -1,5 +1,5 @@
 /** What the drawer beside the picture holds, besides a lab. */
-export type Tool = 'inspector' | 'links' | 'invariants';
+export type Tool = 'inspector' | 'links' | 'invariants' | 'notes' | 'actions';
 
 /** How the classroom is shown. */
 export type View = 'picture' | 'table' | 'charts';

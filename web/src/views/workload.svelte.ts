@@ -42,6 +42,10 @@ export class DemoWorkload {
     });
   }
 
+  stopOne(id: string): Promise<void> {
+    return this.act('workload.stop', async () => void (await stopWorkload(id)));
+  }
+
   private async act(key: 'workload.start' | 'workload.stop', does: () => Promise<void>): Promise<void> {
     this.busy = true;
     try {

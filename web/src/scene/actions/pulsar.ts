@@ -1,0 +1,81 @@
+import type { Scene } from '../scene';
+import { choices, text, type Action, type Addresses } from './action';
+
+const admin = (at: Addresses) => `pulsar-admin --admin-url ${at.pulsarAdmin}`;
+
+export function pulsarActions(scene: Scene): Action[] {
+  return [create(), remove(scene), unload(scene), split(scene)];
+}
+
+/** "orders" is short for a topic of public/default. */
+function fullName(topic: string): string {
+  return topic.includes('://') ? topic : `persistent://public/default/${topic}`;
+}
+
+function create(): Action {
+  return {
+    id: 'pulsar-create', title: 'do.createTopic', help: 'do.createPulsarTopicHelp', button: 'do.create',
+    fields: [
+      { name: 'topic', label: 'do.topic', type: 'text', initial: 'orders' },
+      { name: 'partitions', label: 'do.partitionsOrNone', type: 'number', initial: 3, min: 0, max: 100 },
+    ],
+    requests: (values) => [{ method: 'POST', path: 'pulsar/topics', body: { name: text(values, 'topic'), partitions: values.partitions } }],
+    command: (values, at) =>
+      values.partitions ? `${admin(at)} topics create-partitioned-topic ${fullName(text(values, 'topic'))} -p ${values.partitions}` : `${admin(at)} topics create ${fullName(text(values, 'topic'))}`,
+  };
+}
+
+function remove(scene: Scene): Action {
+  const served = [...scene.pulsar.brokers.flatMap(({ topics }) => topics), ...scene.pulsar.unowned].map(({ topic }) => topic);
+  const topics = [...new Set(served.map((topic) => topic.replace(/-partition-\d+$/, '')))].sort();
+  const partitioned = new Set(served.filter((topic) => /-partition-\d+$/.test(topic)).map((topic) => topic.replace(/-partition-\d+$/, '')));
+  return {
+    id: 'pulsar-delete', title: 'do.deleteTopic', help: 'do.deletePulsarTopicHelp', button: 'do.delete', dangerous: true,
+    fields: [{ name: 'topic', label: 'do.topic', type: 'choice', options: choices(topics), initial: topics[0] ?? '' }],
+    requests: (values) => (text(values, 'topic') ? [{ method: 'DELETE', path: `pulsar/topics?name=${encodeURIComponent(text(values, 'topic'))}` }] : []),
+    command: (values, at) => `${admin(at)} topics ${partitioned.has(text(values, 'topic')) ? 'delete-partitioned-topic' : 'delete'} ${text(values, 'topic')} -f`,
+  };
+}
+
+/** Bundles that somebody owns, as "public/default 0x00000000_0x40000000". */
+function ownedBundles(scene: Scene): string[] {
+  return scene.pulsar.namespaces.filter(({ internal }) => !internal).flatMap(({ namespace, bundles }) => bundles.filter(({ owner }) => owner !== '').map(({ range }) => `${namespace} ${range}`));
+}
+
+function apart(bundle: string): { namespace: string; bundle: string } {
+  const [namespace = '', range = ''] = bundle.split(' ');
+  return { namespace, bundle: range };
+}
+
+function unload(scene: Scene): Action {
+  const bundles = ownedBundles(scene);
+  return {
+    id: 'pulsar-unload', title: 'do.unload', help: 'do.unloadHelp', button: 'do.unloadNow',
+    fields: [
+      { name: 'bundle', label: 'do.bundle', type: 'choice', options: choices(bundles), initial: bundles[0] ?? '' },
+      { name: 'destination', label: 'do.destination', type: 'choice', options: [{ value: '', label: 'do.anyBroker' }, ...choices(scene.pulsar.brokers.map(({ name }) => name))], initial: '' },
+    ],
+    requests: (values) => (text(values, 'bundle') ? [{ method: 'POST', path: 'pulsar/bundles/unload', body: { ...apart(text(values, 'bundle')), destination: text(values, 'destination') } }] : []),
+    command: (values, at) => {
+      const { namespace, bundle } = apart(text(values, 'bundle'));
+      const destination = text(values, 'destination');
+      return `${admin(at)} namespaces unload ${namespace} --bundle ${bundle}${destination ? ` --destinationBroker ${destination}:8080` : ''}`;
+    },
+  };
+}
+
+function split(scene: Scene): Action {
+  const bundles = ownedBundles(scene);
+  return {
+    id: 'pulsar-split', title: 'do.split', help: 'do.splitHelp', button: 'do.splitNow',
+    fields: [
+      { name: 'bundle', label: 'do.bundle', type: 'choice', options: choices(bundles), initial: bundles[0] ?? '' },
+      { name: 'unload', label: 'do.unloadHalves', type: 'check', initial: true },
+    ],
+    requests: (values) => (text(values, 'bundle') ? [{ method: 'POST', path: 'pulsar/bundles/split', body: { ...apart(text(values, 'bundle')), unload: values.unload } }] : []),
+    command: (values, at) => {
+      const { namespace, bundle } = apart(text(values, 'bundle'));
+      return `${admin(at)} namespaces split-bundle ${namespace} --bundle ${bundle}${values.unload ? ' --unload' : ''}`;
+    },
+  };
+}
