@@ -93,6 +93,45 @@ func (d *dataDirectory) checkFacts(layout cluster.Layout) error {
 	return nil
 }
 
+// membersFile remembers which nodes were added and removed.
+const membersFile = "members.json"
+
+type memberFacts struct {
+	Added   map[string][]int `json:"added"` // numbers, by role
+	Removed map[string][]int `json:"removed"`
+}
+
+// recallMembers adds to a layout what was remembered.
+func (d *dataDirectory) recallMembers(layout *cluster.Layout) error {
+	name := filepath.Join(d.directory, membersFile)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var facts memberFacts
+	if err := json.Unmarshal(text, &facts); err != nil {
+		return fmt.Errorf("%s: which nodes were added and removed cannot be read: %w", name, err)
+	}
+	layout.Added, layout.Removed = facts.Added, facts.Removed
+	return nil
+}
+
+// rememberMembers keeps what was added and removed, whole or not at all.
+func (d *dataDirectory) rememberMembers(layout cluster.Layout) error {
+	text, err := json.Marshal(memberFacts{Added: layout.Added, Removed: layout.Removed})
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(d.directory, membersFile)
+	if err := os.WriteFile(name+".new", text, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
 // close gives the directory back; a temporary one is removed.
 func (d *dataDirectory) close() error {
 	err := d.unlock()

@@ -218,7 +218,7 @@ func newNodeProcess(options nodeOptions, config node.Config, files disk.Disk, lo
 		}
 	}
 	p.slot = cluster.NewSlot(cluster.SlotConfig{
-		Node: config, Fabric: p.fabric, Disk: files, Logger: logger, Tracer: trace.NewTracer(run, config.Name(), traceCapacity),
+		Node: config, Fabric: p.fabric, Disk: disk.NewVolatile(files), Logger: logger, Tracer: trace.NewTracer(run, config.Name(), traceCapacity),
 	})
 	if p.alone {
 		return p, nil

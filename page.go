@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
 	"twinlog/engine/node"
 	"twinlog/engine/workload"
@@ -56,12 +57,16 @@ func newPage(config pageConfig) (p *page, err error) {
 		Listen:    config.listen,
 		Token:     config.token,
 		Workloads: p.workloads,
-		Recorder:  p.recording,
-		Runs:      p.store,
-		Run:       config.run,
+		Administration: administration.New(func() administration.Addresses {
+			clusters := config.clusters.Present()
+			return administration.Addresses{Kafka: clusters.Kafka, PulsarAdmin: clusters.PulsarHTTP}
+		}),
+		Recorder: p.recording,
+		Runs:     p.store,
+		Run:      config.run,
 		Labs: func(trace labs.Trace) (visualizer.Labs, error) {
 			p.labs, err = labs.New(labs.Config{
-				Catalogue: catalogue.Files, Addresses: actionAddresses(config.clusters), Nodes: config.control, Trace: trace, Progress: p.store,
+				Catalogue: catalogue.Files, Addresses: actionAddresses(config.clusters.Present()), Nodes: config.control, Trace: trace, Progress: p.store,
 			})
 			return p.labs, err
 		},

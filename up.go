@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
 	"twinlog/engine/node"
+	"twinlog/engine/workload"
 )
 
 // upOptions are the flags of twinlog up.
@@ -106,11 +108,7 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 	}
 	options.layout.Pace = node.Pace(options.pace)
 	options.layout.Host = reachableHost(options.layout.Host)
-	nodes, err := options.layout.Nodes()
-	if err != nil {
-		return err
-	}
-	if err := checkPorts(options.layout, nodes); err != nil {
+	if _, err := options.layout.Nodes(); err != nil {
 		return err
 	}
 	data, err := openData(options.data, options.layout)
@@ -118,17 +116,44 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, data.close()) }()
+	if err := data.recallMembers(&options.layout); err != nil {
+		return err
+	}
+	options.layout.Secret = rand.Text()
+	nodes, err := options.layout.Nodes()
+	if err != nil {
+		return err
+	}
+	if err := checkPorts(options.layout, nodes); err != nil {
+		return err
+	}
 	run := newRunName()
 	classroom, err := cluster.New(cluster.Config{
 		Nodes: nodes, Fabric: fabric.NewTCP(), Run: run, Logger: logger, Make: options.maker(),
-		Disk: func(name string) (disk.Disk, error) { return disk.NewOS(filepath.Join(data.directory, name)) },
+		Disk: func(name string) (disk.Disk, error) {
+			files, err := disk.NewOS(filepath.Join(data.directory, name))
+			if err != nil {
+				return nil, err
+			}
+			return disk.NewVolatile(files), nil
+		},
+		Members: &cluster.Members{
+			Layout: options.layout, Remember: data.rememberMembers,
+			Discard: func(name string) error { return data.disk.RemoveAll(name) },
+		},
 	})
 	if err != nil {
 		return err
 	}
 	page, err := newPage(pageConfig{
 		control: classroom, listen: options.layout.Address(cluster.PortPage), data: data.directory, run: run, logger: logger,
-		clusters: outsideAddresses(nodes),
+		clusters: workload.Config{Now: func() workload.Config {
+			nodes, err := classroom.Layout().Nodes()
+			if err != nil { // it was one that runs
+				logger.Error("the layout of the classroom", "error", err)
+			}
+			return outsideAddresses(nodes)
+		}},
 	})
 	if err != nil {
 		return err

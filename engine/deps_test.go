@@ -59,6 +59,7 @@ var importRules = []importRule{
 	{"engine/pulsar", with(seams, []string{"engine/commitlog", "engine/pulsar"}), "Pulsar-mode never sees Kafka-mode, and the ensemble only through a ZooKeeper client"},
 
 	{"engine/gossip", []string{"engine/trace"}, "gossip knows processes, not engines"},
+	{"engine/administration", []string{"engine/kafka/placement"}, "an administrator has the public protocols, and a calculator for placement"},
 	{"engine/workload", []string{"engine/trace"}, "the demo clients are clients like any other"},
 	{"engine/node", []string{"engine"}, "a node is made of everything"},
 	{"engine/cluster", []string{"engine"}, "a cluster is made of nodes"},
@@ -87,8 +88,8 @@ var onlyIn = map[string]struct {
 	"modernc.org/sqlite":                 {[]string{"visualizer/store"}, "one package owns the database"},
 	"go.etcd.io/raft":                    {[]string{"engine/ensemble/server"}, "the ensemble is the only user of Raft"},
 	"github.com/apache/pulsar-client-go": {[]string{"engine/workload", "labs/action", "bench", "interop"}, "client libraries are for clients"},
-	"github.com/twmb/franz-go/pkg/kgo":   {[]string{"engine/workload", "labs/action", "bench", "interop"}, "client libraries are for clients"},
-	"github.com/twmb/franz-go/pkg/kadm":  {[]string{"engine/workload", "labs/action", "bench", "interop"}, "client libraries are for clients"},
+	"github.com/twmb/franz-go/pkg/kgo":   {[]string{"engine/workload", "engine/administration", "labs/action", "bench", "interop"}, "client libraries are for clients"},
+	"github.com/twmb/franz-go/pkg/kadm":  {[]string{"engine/workload", "engine/administration", "labs/action", "bench", "interop"}, "client libraries are for clients"},
 	"github.com/anishathalye/porcupine":  {nil, "tests only"},
 	"pgregory.net/rapid":                 {nil, "tests only"},
 	"go.uber.org/goleak":                 {nil, "tests only"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
 	"twinlog/engine/workload"
 	"twinlog/labs"
@@ -27,6 +28,11 @@ func refuse(c *gin.Context, status int, code, message string) {
 type notFound string
 
 func (e notFound) Error() string { return string(e) }
+
+// badRequest is the error of a request that makes no sense.
+type badRequest string
+
+func (e badRequest) Error() string { return string(e) }
 
 // refuseError answers with the problem that an error is.
 func refuseError(c *gin.Context, err error) {
@@ -50,6 +56,16 @@ func refuseError(c *gin.Context, err error) {
 		status, code = http.StatusConflict, "notStarted"
 	case errors.Is(err, labs.ErrBusy):
 		status, code = http.StatusConflict, "busy"
+	case errors.As(err, new(badRequest)):
+		status, code = http.StatusBadRequest, "badRequest"
+	case errors.Is(err, administration.ErrInvalid), errors.Is(err, cluster.ErrInvalid):
+		status, code = http.StatusBadRequest, "badRequest"
+	case errors.Is(err, administration.ErrNotFound):
+		status, code = http.StatusNotFound, "notFound"
+	case errors.Is(err, administration.ErrConflict):
+		status, code = http.StatusConflict, "conflict"
+	case errors.Is(err, cluster.ErrRefused):
+		status, code = http.StatusConflict, "refused"
 	case errors.Is(err, cluster.ErrUnknownNode):
 		status, code = http.StatusNotFound, "unknownNode"
 	case errors.Is(err, cluster.ErrWrongState):

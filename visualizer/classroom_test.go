@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"twinlog/engine/cluster"
+	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
 	"twinlog/engine/trace"
 	"twinlog/engine/workload"
@@ -28,6 +29,9 @@ type classroom struct {
 	nodes   []cluster.NodeStatus
 	links   map[string]cluster.LinkRule
 	tracers map[string]*trace.Tracer
+	// What do_test.go's actions do.
+	disks     map[string]disk.Fault
+	corrupted cluster.Corruption
 }
 
 func newClassroom() *classroom {

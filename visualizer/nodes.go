@@ -28,22 +28,23 @@ func presentNode(node cluster.NodeStatus) cluster.NodeStatus {
 	return node
 }
 
-var nodeActions = []string{"kill", "pause", "resume", "start", "stop"}
+var nodeActions = []string{"crash", "kill", "pause", "resume", "start", "stop"}
 
 func (s *Server) postNodeAction(c *gin.Context) {
 	name, control := c.Param("name"), s.config.Control
 	actions := map[string]func(context.Context, string) error{
 		"kill": control.Kill, "stop": control.Stop, "start": control.Start, "pause": control.Pause, "resume": control.Resume,
+		"crash": control.Crash,
 	}
 	act, known := actions[c.Param("action")]
 	if !known {
-		refuse(c, http.StatusNotFound, "notFound", "a node can kill, stop, start, pause or resume, not "+quoteShort(c.Param("action")))
+		refuse(c, http.StatusNotFound, "notFound", "a node can crash, kill, pause, resume, start or stop, not "+quoteShort(c.Param("action")))
 		return
 	}
 	ctx, cancel := acting(c)
 	defer cancel()
 	if err := act(ctx, name); err != nil {
-		refuseError(c, fmt.Errorf("%s %s: %w", c.Param("action"), quoteShort(name), err))
+		refuseError(c, err)
 		return
 	}
 	node, known := s.node(name)

@@ -96,8 +96,11 @@ func (s schemas) operation(route route) object {
 }
 
 func actionsOf(path string) []string {
-	if strings.HasPrefix(path, "/labs") {
+	switch {
+	case strings.HasPrefix(path, "/labs"):
 		return labActions
+	case strings.HasPrefix(path, "/pulsar/bundles"):
+		return bundleActions
 	}
 	return nodeActions
 }

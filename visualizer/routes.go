@@ -2,6 +2,7 @@ package visualizer
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -40,11 +41,17 @@ func (s *Server) table() []route {
 	who := []parameter{{"lang", "en or zh; en unless told", "string"}, {"student", "whose attempt; student unless told", "string"}}
 	place := []parameter{{"after", "the n of the last record that is known; 0: from the beginning", "integer"},
 		{"limit", "at most so many records; 1000 unless told, at most 10000", "integer"}}
-	return []route{
+	return slices.Concat(s.diskTable(), s.administrationTable(), []route{
 		{method: "GET", path: "/ready", about: "Whether every node has begun to serve", handle: s.getReady,
 			status: 200, answer: wire.Ready{}, problems: []int{503}},
 		{method: "GET", path: "/nodes", about: "All nodes, in a stable order", handle: s.getNodes, status: 200, answer: wire.Nodes{}},
-		{method: "POST", path: "/nodes/:name/:action", about: "kill (a crash), stop (in order), start, pause (as SIGSTOP) or resume a node; answers when it has taken effect",
+		{method: "POST", path: "/nodes", about: "Adds a node of a role, with the next number, and answers when it serves", handle: s.postNode, body: wire.AddNode{},
+			status: 201, answer: cluster.NodeStatus{}, problems: []int{409}},
+		{method: "DELETE", path: "/nodes/:name", about: "Stops a node in order, takes it out of the classroom and deletes its files", handle: s.deleteNode,
+			query:  []parameter{{"force", "true: even when it holds data", "boolean"}},
+			status: 200, answer: cluster.NodeStatus{}, problems: []int{404, 409}},
+		{method: "POST", path: "/nodes/:name/:action", about: "kill (the process crashes), crash (the machine does: what was not synced is lost), " +
+			"stop (in order), start, pause (as SIGSTOP) or resume a node; answers when it has taken effect",
 			handle: s.postNodeAction, status: 200, answer: cluster.NodeStatus{}, problems: []int{404, 409}},
 		{method: "GET", path: "/cluster", about: "The state of the whole classroom now", handle: s.getCluster, status: 200, answer: wire.ClusterState{}},
 		{method: "GET", path: "/events", about: "The trace's records after a place", handle: s.getEvents, status: 200, answer: wire.Events{},
@@ -71,6 +78,8 @@ func (s *Server) table() []route {
 		{method: "GET", path: "/links", about: "The links that are not healthy", handle: s.getLinks, status: 200, answer: wire.Links{}},
 		{method: "PUT", path: "/links", about: "Sets the rule of one direction between two nodes; without a fault it heals it", handle: s.putLinks,
 			body: wire.Link{}, status: 200, answer: wire.Links{}, problems: []int{404}},
+		{method: "POST", path: "/heal", about: "Puts everything right: links and disks healthy, nodes resumed or started", handle: s.postHeal, status: 200,
+			answer: wire.Healed{}},
 		{method: "GET", path: "/workloads", about: "The demo workloads and how far they have got", handle: s.getWorkloads, status: 200,
 			answer: wire.Workloads{}, problems: []int{501}},
 		{method: "POST", path: "/workloads", about: "Starts a demo workload; an empty body starts the default one on both engines", handle: s.postWorkload,
@@ -82,7 +91,7 @@ func (s *Server) table() []route {
 			query: who, status: 200, answer: labs.Detail{}, problems: []int{404, 501}},
 		{method: "POST", path: "/labs/:id/:action", about: "start, check, solve or reset a lab", handle: s.postLabAction,
 			query: who, status: 200, answer: labs.Attempt{}, problems: []int{404, 409, 501}},
-	}
+	})
 }
 
 func (s *Server) getReady(c *gin.Context) {

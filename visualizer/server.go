@@ -39,6 +39,8 @@ type Config struct {
 	Hosts []string
 	// Workloads starts demo workloads; nil: the routes answer 501.
 	Workloads Workloads
+	// Administration acts on the clusters through their protocols; nil: the routes answer 501.
+	Administration Administration
 	// Labs makes the labs out of the trace that they check; nil: the routes answer 501.
 	Labs func(labs.Trace) (Labs, error)
 	// Recorder keeps the run beyond the window; nil for none.

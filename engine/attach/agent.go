@@ -89,9 +89,11 @@ func (a *Agent) routes() http.Handler {
 	routes.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, a.report()) })
 	routes.HandleFunc("GET /trace", a.streamTrace)
 	routes.HandleFunc("PUT /link", a.setLink)
+	a.routeDisk(routes)
 	slot := a.config.Slot
 	for action, do := range map[string]func(context.Context) error{
 		"kill": slot.Kill, "stop": slot.Stop, "start": slot.Start, "pause": slot.Pause, "resume": slot.Resume,
+		"crash": slot.Crash,
 	} {
 		routes.HandleFunc("POST /"+action, func(w http.ResponseWriter, r *http.Request) {
 			if err := do(r.Context()); err != nil {
@@ -105,7 +107,7 @@ func (a *Agent) routes() http.Handler {
 }
 
 func (a *Agent) report() Report {
-	report := Report{Run: a.config.Run, Node: a.config.Slot.Status(), Links: []LinkRule{}}
+	report := Report{Run: a.config.Run, Node: a.config.Slot.Status(), Links: []LinkRule{}, Disk: diskRuleOf(a.config.Slot.Fault())}
 	for _, rule := range a.config.Fabric.Links() {
 		report.Links = append(report.Links, ruleOf(rule.From, rule.To, rule.Link))
 	}
@@ -118,10 +120,25 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // who asked has gone
 }
 
+const codeInvalid = "badRequest"
+
+// kinds are the errors that a Remote tells apart.
+var kinds = []struct {
+	err    error
+	code   string
+	status int
+}{
+	{cluster.ErrWrongState, "wrongState", http.StatusConflict},
+	{cluster.ErrRefused, "refused", http.StatusConflict},
+	{cluster.ErrInvalid, codeInvalid, http.StatusBadRequest},
+}
+
 func refuse(w http.ResponseWriter, err error) {
-	if errors.Is(err, cluster.ErrWrongState) {
-		answer(w, http.StatusConflict, Problem{Code: "wrongState", Message: err.Error()})
-		return
+	for _, kind := range kinds {
+		if errors.Is(err, kind.err) {
+			answer(w, kind.status, Problem{Code: kind.code, Message: err.Error()})
+			return
+		}
 	}
 	answer(w, http.StatusInternalServerError, Problem{Code: "failed", Message: err.Error()})
 }

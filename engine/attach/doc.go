@@ -4,8 +4,11 @@
 //
 //	GET  /status                    Report
 //	GET  /trace?run=R&after=SEQ     JSON lines, one Line each, until the client goes
-//	POST /kill /stop /start /pause /resume    Report, or Problem with 409 (wrong state), 500 (it failed)
+//	POST /kill /crash /stop /start /pause /resume    Report, or Problem with 409 (wrong state, refused), 500 (it failed)
 //	PUT  /link                      a LinkRule as body; 204, or Problem with 400
+//	PUT  /disk                      a DiskRule as body; Report, or Problem with 400
+//	GET  /files                     []cluster.StoredFile
+//	POST /corrupt                   a cluster.Corruption as body; 204, or Problem with 400
 //
 // A trace stream begins with the record after SEQ of run R; with what is kept of the trace when the process is another run. A Line with a
 // Report comes first, after every change, and at least every second: a Remote that hears nothing for some seconds takes the process for
@@ -40,6 +43,7 @@ type Report struct {
 	Run   string             `json:"run"` // of the process
 	Node  cluster.NodeStatus `json:"node"`
 	Links []LinkRule         `json:"links"` // that are not healthy, as this process knows them
+	Disk  DiskRule           `json:"disk"`
 }
 
 // Line is one line of a trace stream: one of the two is set.

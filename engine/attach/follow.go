@@ -33,6 +33,7 @@ type agent struct {
 	moved   chan struct{} // closed and replaced when the two change
 	status  cluster.NodeStatus
 	links   []LinkRule
+	disk    DiskRule
 
 	// Belong to follow: how far the trace was read, and whether records were read since the process was lost.
 	run  string
@@ -49,7 +50,7 @@ func (a *agent) address() string {
 func (a *agent) told(report Report) {
 	a.remote.mu.Lock()
 	defer a.remote.mu.Unlock()
-	a.status, a.links = report.Node, report.Links
+	a.status, a.links, a.disk = report.Node, report.Links, report.Disk
 	if a.status.Name != a.name { // another process took the address over
 		a.status.Name = a.name
 	}

@@ -149,7 +149,7 @@ func (r *Remote) find(node string) (*agent, error) {
 	defer r.mu.Unlock()
 	a := r.agents[node]
 	if a == nil {
-		return nil, fmt.Errorf("%q: %w; nodes are %s", node, cluster.ErrUnknownNode, strings.Join(slices.Sorted(maps.Keys(r.agents)), ", "))
+		return nil, cluster.Say(cluster.ErrUnknownNode, "there is no node %q; nodes are %s", node, strings.Join(slices.Sorted(maps.Keys(r.agents)), ", "))
 	}
 	return a, nil
 }
@@ -161,6 +161,11 @@ func (r *Remote) order(ctx context.Context, node, action string) error {
 	}
 	var report Report
 	if err := a.call(ctx, http.MethodPost, "/"+action, nil, &report); err != nil {
+		for _, kind := range kinds {
+			if errors.Is(err, kind.err) {
+				return err // it says already what could not be done, and to which node
+			}
+		}
 		return fmt.Errorf("%s %s: %w", action, node, err)
 	}
 	a.told(report)
@@ -279,8 +284,10 @@ func (a *agent) call(ctx context.Context, method, path string, body, result any)
 		if err := json.NewDecoder(limited).Decode(&problem); err != nil {
 			return fmt.Errorf("its agent answered %s", response.Status)
 		}
-		if problem.Code == "wrongState" {
-			return fmt.Errorf("%w (%s)", cluster.ErrWrongState, problem.Message)
+		for _, kind := range kinds {
+			if kind.code == problem.Code {
+				return cluster.Say(kind.err, "%s", problem.Message)
+			}
 		}
 		return errors.New(problem.Message)
 	}

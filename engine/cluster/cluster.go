@@ -34,42 +34,75 @@ type Config struct {
 	Run    string
 	Logger *slog.Logger // nil discards
 	Make   Maker        // nil: MakeNode
+	// Members lets nodes be added and removed; nil: there are the Nodes for good. Its Layout is the one that Nodes were made of.
+	Members *Members
 }
 
 // Cluster is many nodes in one process. It implements [Control].
 type Cluster struct {
-	fabric *fabric.Fabric
-	slots  []*Slot // in the order of Nodes
-	ready  chan struct{}
+	fabric   *fabric.Fabric
+	config   Config
+	logger   *slog.Logger
+	members  *Members
+	ready    chan struct{}
+	changing chan struct{} // holds one token: the right to change the members
+
+	mu      sync.RWMutex
+	layout  Layout
+	slots   []*Slot                  // in the order of Nodes; never changed, only replaced
+	tracers map[string]*trace.Tracer // by node name, those of removed nodes too
 }
 
 var _ Control = (*Cluster)(nil)
 
 // New makes the cluster; nothing runs yet.
 func New(config Config) (*Cluster, error) {
-	c := &Cluster{fabric: config.Fabric, ready: make(chan struct{})}
+	c := &Cluster{
+		fabric: config.Fabric, config: config, logger: config.Logger, members: config.Members, ready: make(chan struct{}),
+		changing: make(chan struct{}, 1), tracers: map[string]*trace.Tracer{},
+	}
+	c.changing <- struct{}{}
 	if c.fabric == nil {
 		c.fabric = fabric.NewTCP()
+	}
+	if c.logger == nil {
+		c.logger = slog.New(slog.DiscardHandler)
+	}
+	if c.members != nil {
+		c.layout = c.members.Layout
 	}
 	nodes := slices.Clone(config.Nodes)
 	slices.SortFunc(nodes, byRole)
 	for _, nodeConfig := range nodes {
-		if err := nodeConfig.Validate(); err != nil {
+		s, err := c.newSlot(nodeConfig)
+		if err != nil {
 			return nil, err
 		}
-		if c.slot(nodeConfig.Name()) != nil {
-			return nil, fmt.Errorf("there are two nodes %s", nodeConfig.Name())
-		}
-		files, err := config.Disk(nodeConfig.Name())
-		if err != nil {
-			return nil, fmt.Errorf("the files of %s: %w", nodeConfig.Name(), err)
-		}
-		c.slots = append(c.slots, NewSlot(SlotConfig{
-			Node: nodeConfig, Fabric: c.fabric, Disk: files, Logger: config.Logger, Make: config.Make,
-			Tracer: trace.NewTracer(config.Run, nodeConfig.Name(), traceCapacity),
-		}))
+		c.slots = append(c.slots, s)
 	}
 	return c, nil
+}
+
+func (c *Cluster) newSlot(nodeConfig node.Config) (*Slot, error) {
+	name := nodeConfig.Name()
+	if err := nodeConfig.Validate(); err != nil {
+		return nil, err
+	}
+	if c.slot(name) != nil {
+		return nil, fmt.Errorf("there are two nodes %s", name)
+	}
+	files, err := c.config.Disk(name)
+	if err != nil {
+		return nil, fmt.Errorf("the files of %s: %w", name, err)
+	}
+	c.mu.Lock()
+	tracer := c.tracers[name] // a node that comes back counts on where it ended
+	if tracer == nil {
+		tracer = trace.NewTracer(c.config.Run, name, traceCapacity)
+		c.tracers[name] = tracer
+	}
+	c.mu.Unlock()
+	return NewSlot(SlotConfig{Node: nodeConfig, Fabric: c.fabric, Disk: files, Logger: c.config.Logger, Make: c.config.Make, Tracer: tracer}), nil
 }
 
 var roleOrder = []string{node.RoleEnsemble, node.RoleKafka, node.RolePulsar, node.RoleBookie}
@@ -105,10 +138,10 @@ func (c *Cluster) Ready() <-chan struct{} { return c.ready }
 // startAll starts the ensemble first: everybody else begins by asking it, and would wait longer after a failed attempt than for it.
 func (c *Cluster) startAll(ctx context.Context) error {
 	isEnsemble := func(s *Slot) bool { return s.config.Role == node.RoleEnsemble }
-	if err := each(c.slots, isEnsemble, func(s *Slot) error { return s.Start(ctx) }); err != nil {
+	if err := each(c.present(), isEnsemble, func(s *Slot) error { return s.Start(ctx) }); err != nil {
 		return err
 	}
-	return each(c.slots, func(s *Slot) bool { return !isEnsemble(s) }, func(s *Slot) error { return s.Start(ctx) })
+	return each(c.present(), func(s *Slot) bool { return !isEnsemble(s) }, func(s *Slot) error { return s.Start(ctx) })
 }
 
 // stopAll stops clients before those they use: brokers say goodbye to bookies and ensemble, bookies to the ensemble.
@@ -117,7 +150,7 @@ func (c *Cluster) stopAll() error {
 	defer cancel()
 	var failures []error
 	for _, roles := range [][]string{{node.RoleKafka, node.RolePulsar}, {node.RoleBookie}, {node.RoleEnsemble}} {
-		failures = append(failures, each(c.slots,
+		failures = append(failures, each(c.present(),
 			func(s *Slot) bool { return slices.Contains(roles, s.config.Role) },
 			func(s *Slot) error { return s.Close(ctx) }))
 	}
@@ -138,7 +171,7 @@ func each(slots []*Slot, chosen func(*Slot) bool, do func(*Slot) error) error {
 }
 
 func (c *Cluster) slot(name string) *Slot {
-	for _, s := range c.slots {
+	for _, s := range c.present() {
 		if s.Name() == name {
 			return s
 		}
@@ -149,19 +182,20 @@ func (c *Cluster) slot(name string) *Slot {
 func (c *Cluster) do(name string, action func(*Slot) error) error {
 	s := c.slot(name)
 	if s == nil {
-		names := make([]string, len(c.slots))
-		for i, s := range c.slots {
-			names[i] = s.Name()
+		var names []string
+		for _, s := range c.present() {
+			names = append(names, s.Name())
 		}
-		return fmt.Errorf("%q: %w; nodes are %s", name, ErrUnknownNode, strings.Join(names, ", "))
+		return Say(ErrUnknownNode, "there is no node %q; nodes are %s", name, strings.Join(names, ", "))
 	}
 	return action(s)
 }
 
 // Nodes implements [Control].
 func (c *Cluster) Nodes() []NodeStatus {
-	all := make([]NodeStatus, len(c.slots))
-	for i, s := range c.slots {
+	slots := c.present()
+	all := make([]NodeStatus, len(slots))
+	for i, s := range slots {
 		all[i] = s.Status()
 	}
 	return all
@@ -233,10 +267,44 @@ func LinkEvent(from, to string, link fabric.Link) trace.LinkChanged {
 
 // Drain implements [Control].
 func (c *Cluster) Drain(records []trace.Record) []trace.Record {
-	for _, s := range c.slots {
-		records = s.Tracer().Drain(records)
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, tracer := range c.tracers {
+		records = tracer.Drain(records)
 	}
 	return records
+}
+
+// Crash implements [Control].
+func (c *Cluster) Crash(ctx context.Context, name string) error {
+	return c.do(name, func(s *Slot) error { return s.Crash(ctx) })
+}
+
+// Disks implements [Control].
+func (c *Cluster) Disks() []DiskRule {
+	var rules []DiskRule
+	for _, s := range c.present() {
+		if fault := s.Fault(); fault != (disk.Fault{}) {
+			rules = append(rules, DiskRule{Node: s.Name(), Fault: fault})
+		}
+	}
+	return rules
+}
+
+// SetDisk implements [Control].
+func (c *Cluster) SetDisk(_ context.Context, name string, fault disk.Fault) error {
+	return c.do(name, func(s *Slot) error { return s.SetDisk(fault) })
+}
+
+// Files implements [Control].
+func (c *Cluster) Files(_ context.Context, name string) (files []StoredFile, err error) {
+	err = c.do(name, func(s *Slot) error { files, err = s.Files(); return err })
+	return files, err
+}
+
+// Corrupt implements [Control].
+func (c *Cluster) Corrupt(_ context.Context, corruption Corruption) error {
+	return c.do(corruption.Node, func(s *Slot) error { return s.Corrupt(corruption) })
 }
 
 // Disk is the disk of a node's life, for faults; nil when there is none.

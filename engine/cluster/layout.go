@@ -45,6 +45,10 @@ type Layout struct {
 	Bookies    int
 	ZooKeeper  []string // of a real ZooKeeper, host:port each; then there is no ensemble
 	Pace       node.Pace
+	// Added and Removed are the numbers of the nodes, by role, that are there besides the first ones of each role, and that are missing.
+	Added, Removed map[string][]int
+	// Secret is the password of the ensemble's super user, who may change its members; without one nobody may.
+	Secret string
 }
 
 // DefaultLayout is the classroom that everybody starts with.
@@ -83,45 +87,43 @@ func (l Layout) Address(port int) string {
 	return net.JoinHostPort(l.Host, strconv.Itoa(port+l.PortOffset))
 }
 
+// zooKeeper are the servers' addresses for clients.
+func (l Layout) zooKeeper() []string {
+	if len(l.ZooKeeper) > 0 {
+		return l.ZooKeeper
+	}
+	var servers []string
+	for _, id := range l.numbers(node.RoleEnsemble) {
+		servers = append(servers, l.Address(portZooKeeper+id-1))
+	}
+	return servers
+}
+
 // Nodes lists the nodes' configs.
 func (l Layout) Nodes() ([]node.Config, error) {
 	if err := l.validate(); err != nil {
 		return nil, err
 	}
-	ensemble := l.Ensemble
-	if len(l.ZooKeeper) > 0 {
-		ensemble = 0
-	}
-	counts := map[string]int{node.RoleEnsemble: ensemble, node.RoleKafka: l.Kafka, node.RolePulsar: l.Pulsar, node.RoleBookie: l.Bookies}
+	counts := map[string]int{}
 	peers := map[int]string{}
-	names := map[string]string{}
-	zookeeper := l.ZooKeeper
+	for _, role := range roleOrder {
+		counts[role] = len(l.numbers(role))
+	}
+	for _, id := range l.numbers(node.RoleEnsemble) {
+		peers[id] = l.Address(portPeer + id - 1)
+	}
 	var nodes []node.Config
 	for _, role := range roleOrder {
-		for id := 1; id <= counts[role]; id++ {
-			config := node.Config{Role: role, ID: id, Addresses: map[string]node.Address{}, Pace: l.Pace, Counts: counts}
+		for _, id := range l.numbers(role) {
+			config := node.Config{Role: role, ID: id, Addresses: map[string]node.Address{}, Pace: l.Pace, Counts: counts,
+				Peers: peers, ZooKeeper: l.zooKeeper(), NodeOf: l.nodeOf, Secret: l.Secret}
 			for purpose, first := range firstPorts[role] {
-				address := l.Address(first + id - 1)
-				config.Addresses[purpose] = node.Address{Listen: address}
-				names[address] = config.Name()
+				config.Addresses[purpose] = node.Address{Listen: l.Address(first + id - 1)}
 			}
-			if role == node.RoleEnsemble {
-				peers[id] = config.Addresses[node.PurposePeer].Listen
-				zookeeper = append(zookeeper, config.Addresses[node.PurposeZooKeeper].Listen)
+			if err := config.Validate(); err != nil {
+				return nil, err
 			}
 			nodes = append(nodes, config)
-		}
-	}
-	for i := range nodes {
-		nodes[i].Peers, nodes[i].ZooKeeper = peers, zookeeper
-		nodes[i].NodeOf = func(address string) string {
-			if name := names[address]; name != "" {
-				return name
-			}
-			return address
-		}
-		if err := nodes[i].Validate(); err != nil {
-			return nil, err
 		}
 	}
 	return nodes, nil

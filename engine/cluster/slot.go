@@ -41,7 +41,9 @@ type Slot struct {
 
 	mu    sync.Mutex
 	state string
-	life  *life // the last one; nil before the first
+	life  *life        // the last one; nil before the first
+	fault disk.Fault   // of its disk, over all lives
+	next  *node.Config // of the next life, when it is another one
 }
 
 // life is one run of the node.
@@ -115,7 +117,7 @@ func (s *Slot) current(action string, allowed ...string) (*life, error) {
 			return s.life, nil
 		}
 	}
-	return nil, fmt.Errorf("%s %s: %w: it is %s", action, s.Name(), ErrWrongState, s.state)
+	return nil, wrongState(action, s.Name(), s.state)
 }
 
 // Start begins a life and returns when the node serves or has failed. When the context ends first, the node goes on starting.
@@ -124,6 +126,10 @@ func (s *Slot) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return s.awaitReady(ctx, l)
+}
+
+func (s *Slot) awaitReady(ctx context.Context, l *life) error {
 	select {
 	case <-l.ready:
 		return nil
@@ -137,12 +143,24 @@ func (s *Slot) Start(ctx context.Context) error {
 	}
 }
 
+// nextConfig is what the node is started with the next time. Its name stays.
+func (s *Slot) nextConfig(config node.Config) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = &config
+}
+
 func (s *Slot) startLife(ctx context.Context) (*life, error) {
 	release, err := s.act(ctx, "start")
 	if err != nil {
 		return nil, err
 	}
 	defer release()
+	s.mu.Lock()
+	if s.next != nil {
+		s.config, s.next = *s.next, nil
+	}
+	s.mu.Unlock()
 	last, err := s.current("start", StateStopped, StateKilled, StateFailed)
 	if err != nil {
 		return nil, err
@@ -163,8 +181,12 @@ func (s *Slot) begin() *life {
 	}
 	s.mu.Lock()
 	s.life, s.state = l, StateStarting
-	s.mu.Unlock()
+	l.disk.Set(s.fault)
 	s.tracer.Emit(trace.NodeStarted{Role: s.config.Role, ID: s.config.ID, Addresses: s.config.AddressesToTell()})
+	if s.fault != (disk.Fault{}) {
+		s.tracer.Emit(diskEvent(s.fault))
+	}
+	s.mu.Unlock()
 	go s.live(ctx, l)
 	return l
 }
@@ -244,11 +266,15 @@ func (s *Slot) Kill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return s.killLife("kill", l)
+}
+
+func (s *Slot) killLife(action string, l *life) error {
 	s.mu.Lock()
 	select {
 	case <-l.done: // it ended by itself in the meantime
 		s.mu.Unlock()
-		return fmt.Errorf("kill %s: %w: it has ended by itself", s.Name(), ErrWrongState)
+		return Say(ErrWrongState, "cannot %s %s: it has just ended by itself", action, s.Name())
 	default:
 	}
 	l.ending, s.state = StateKilled, StateKilled
@@ -280,9 +306,6 @@ func (s *Slot) stopLife(ctx context.Context) (*life, error) {
 	}
 	defer release()
 	l, err := s.current("stop", StateStarting, StateRunning)
-	if errors.Is(err, ErrWrongState) && s.Status().State == StatePaused {
-		return nil, fmt.Errorf("%w; resume it first, or kill it", err)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +339,7 @@ func (s *Slot) Pause(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != StateRunning || l.ending != StateFailed {
-		return fmt.Errorf("pause %s: %w: it is about to end", s.Name(), ErrWrongState)
+		return Say(ErrWrongState, "cannot pause %s: it is about to end", s.Name())
 	}
 	l.view.Freeze()
 	l.disk.Freeze()

@@ -92,8 +92,10 @@ func (f *Faults) FlipBit(name string, offset int64, bit uint) error {
 		return fmt.Errorf("flip a bit of %s at %d: %w", name, offset, err)
 	}
 	b[0] ^= 1 << (bit % 8)
-	_, err = file.WriteAt(b[:], offset)
-	return err
+	if _, err := file.WriteAt(b[:], offset); err != nil {
+		return err
+	}
+	return file.Sync() // it must not be healed by a crash
 }
 
 type operation int

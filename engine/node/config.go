@@ -78,6 +78,8 @@ type Config struct {
 	Counts map[string]int
 	// Zoo is what ZooKeeper's own configuration file says, for an ensemble server that has one; it goes before Peers and Pace.
 	Zoo *server.ZooConfig
+	// Secret is the password of an ensemble server's super user, who may change the ensemble's members; without one nobody may.
+	Secret string
 	// NodeOf names the node at an address, for the trace; nil: the address itself.
 	NodeOf func(address string) string
 }

@@ -34,6 +34,9 @@ func makeEnsemble(config Config, pace timeouts, surroundings Surroundings) (driv
 		HeartbeatInterval: pace.heartbeatInterval,
 		ElectionTimeout:   pace.electionTimeout,
 	}
+	if config.Secret != "" {
+		settings.ReconfigEnabled, settings.SuperDigest = true, "super:"+server.Digest("super:"+config.Secret)
+	}
 	if len(config.Peers) < 2 { // alone, it talks to nobody
 		settings.Peers, settings.PeerAddress = nil, ""
 	}

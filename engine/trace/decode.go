@@ -60,7 +60,8 @@ func add[E Event](decoders map[string]func([]byte) (Event, error)) {
 var decoders = func() map[string]func([]byte) (Event, error) {
 	all := make(map[string]func([]byte) (Event, error))
 	for _, addOne := range []func(map[string]func([]byte) (Event, error)){
-		add[NodeStarted], add[NodeReady], add[NodeStopped], add[NodePaused], add[NodeResumed], add[LinkChanged], add[RecordsDropped], add[LatencyMeasured],
+		add[NodeStarted], add[NodeReady], add[NodeStopped], add[NodePaused], add[NodeResumed], add[LinkChanged], add[RecordsDropped],
+		add[UnsyncedLost], add[DiskChanged], add[DiskCorrupted], add[NodeRemoved], add[LatencyMeasured],
 		add[MessageSent], add[MessageReceived],
 		add[EnsembleRoleChanged], add[EnsembleVoteCast], add[EnsembleCommitAdvanced], add[EnsembleLogAppended], add[SessionCreated], add[SessionConnected],
 		add[SessionDisconnected], add[SessionEnded], add[ZnodeCreated], add[ZnodeChanged], add[ZnodeDeleted], add[WatchSet], add[WatchFired],
@@ -68,6 +69,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[KafkaTopicDeleted], add[KafkaPartitionStateChanged], add[KafkaReplicaRoleChanged], add[KafkaAppended],
 		add[KafkaHighWatermarkAdvanced], add[KafkaFollowerFetched], add[KafkaLogStartAdvanced], add[KafkaTruncated],
 		add[KafkaISRChanged], add[KafkaAcknowledged], add[KafkaRequestDelayed], add[KafkaGroupChanged], add[KafkaOffsetCommitted],
+		add[KafkaReactorMeasured], add[KafkaProduceRefused], add[KafkaLogShapeChanged],
 		add[PulsarBrokerRegistered], add[PulsarLeaderElected], add[PulsarBundleOwned], add[PulsarBundleReleased],
 		add[PulsarLookupAnswered], add[PulsarTopicLoaded], add[PulsarTopicUnloaded], add[PulsarTopicDeleted],
 		add[PulsarProducerAttached], add[PulsarProducerDetached], add[PulsarConsumerAttached], add[PulsarConsumerDetached],

@@ -33,6 +33,30 @@ type LinkChanged struct {
 	BytesPerSecond int64  `json:"bytesPerSecond"`
 }
 
+// UnsyncedLost: the node's crash was one of its machine: what had been written and not synced is gone from its disk.
+type UnsyncedLost struct {
+	Bytes int64 `json:"bytes"`
+	Files int   `json:"files"` // files that were created and whose directory had not been synced
+}
+
+// DiskChanged: what is wrong with the node's disk was set. All zero: it is healthy again.
+type DiskChanged struct {
+	DelayMS  int64 `json:"delayMS"`  // more time for each read, write and sync
+	Full     bool  `json:"full"`     // writes fail: no space left on device
+	FailSync bool  `json:"failSync"` // syncs fail with an input/output error
+}
+
+// DiskCorrupted: one bit of a file was turned over behind the node's back.
+type DiskCorrupted struct {
+	File   string `json:"file"` // within the node's directory
+	Offset int64  `json:"offset"`
+	Bit    int    `json:"bit"` // 0 to 7
+}
+
+// NodeRemoved: the node was stopped and is no part of the classroom any more; its files are gone. It can be added again, with nothing on
+// its disk.
+type NodeRemoved struct{}
+
 // RecordsDropped: the node's trace buffer was full; Count records are missing between this one and the one before it.
 type RecordsDropped struct {
 	Count int64 `json:"count"`
@@ -43,5 +67,9 @@ func (NodeReady) Kind() string      { return "node.ready" }
 func (NodeStopped) Kind() string    { return "node.stopped" }
 func (NodePaused) Kind() string     { return "node.paused" }
 func (NodeResumed) Kind() string    { return "node.resumed" }
+func (UnsyncedLost) Kind() string   { return "node.unsyncedLost" }
+func (DiskChanged) Kind() string    { return "node.diskChanged" }
+func (DiskCorrupted) Kind() string  { return "node.diskCorrupted" }
+func (NodeRemoved) Kind() string    { return "node.removed" }
 func (LinkChanged) Kind() string    { return "node.linkChanged" }
 func (RecordsDropped) Kind() string { return "trace.recordsDropped" }

@@ -19,7 +19,17 @@ type Config struct {
 	PulsarURL string
 	// PulsarHTTP lists the brokers' HTTP services, http://host:port.
 	PulsarHTTP []string
-	Logger     *slog.Logger
+	// Now, when it is given, tells the three anew for each workload: nodes are added and removed.
+	Now    func() Config
+	Logger *slog.Logger
+}
+
+// Present is where the clusters are at this moment.
+func (c Config) Present() Config {
+	if c.Now == nil {
+		return c
+	}
+	return c.Now()
 }
 
 // maxWorkloads bounds the workloads at a time.
@@ -81,11 +91,12 @@ func (m *Manager) Start(_ context.Context, spec Spec) (Status, error) {
 }
 
 func (m *Manager) client(engine string, spec Spec) (client, error) {
+	at := m.config.Present()
 	switch {
-	case engine == EngineKafka && len(m.config.Kafka) > 0:
-		return &kafkaClient{spec: spec, brokers: m.config.Kafka}, nil
-	case engine == EnginePulsar && m.config.PulsarURL != "" && len(m.config.PulsarHTTP) > 0:
-		return &pulsarClient{spec: spec, url: m.config.PulsarURL, http: m.config.PulsarHTTP, logger: m.config.Logger}, nil
+	case engine == EngineKafka && len(at.Kafka) > 0:
+		return &kafkaClient{spec: spec, brokers: at.Kafka}, nil
+	case engine == EnginePulsar && at.PulsarURL != "" && len(at.PulsarHTTP) > 0:
+		return &pulsarClient{spec: spec, url: at.PulsarURL, http: at.PulsarHTTP, logger: m.config.Logger}, nil
 	}
 	return nil, fmt.Errorf("%w: this classroom has no %s brokers", ErrInvalid, engine)
 }

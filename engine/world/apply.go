@@ -8,7 +8,8 @@ func (s *State) Apply(record trace.Record) {
 	switch event := record.Data.(type) {
 	case trace.RecordsDropped:
 		s.Dropped[record.Node] += event.Count
-	case trace.NodeStarted, trace.NodeReady, trace.NodeStopped, trace.NodePaused, trace.NodeResumed, trace.LinkChanged:
+	case trace.NodeStarted, trace.NodeReady, trace.NodeStopped, trace.NodePaused, trace.NodeResumed, trace.LinkChanged,
+		trace.DiskChanged, trace.NodeRemoved:
 		s.applyNode(record.Node, event)
 	case trace.EnsembleRoleChanged, trace.EnsembleVoteCast, trace.EnsembleCommitAdvanced, trace.EnsembleLogAppended,
 		trace.SessionConnected, trace.SessionDisconnected, trace.WatchSet, trace.WatchFired:

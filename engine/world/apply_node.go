@@ -32,6 +32,15 @@ func (s *State) applyNode(name string, event trace.Event) {
 			node.State, node.Detail = event.Reason, event.Detail
 		}
 		s.forgetMemoryOf(name)
+	case trace.NodeRemoved:
+		delete(s.Nodes, name)
+	case trace.DiskChanged:
+		if node := s.Nodes[name]; node != nil {
+			node.Disk = nil
+			if disk := (Disk{DelayMS: event.DelayMS, Full: event.Full, FailSync: event.FailSync}); disk != (Disk{}) {
+				node.Disk = &disk
+			}
+		}
 	case trace.LinkChanged:
 		link := Link{From: event.From, To: event.To, Cut: event.Cut, DelayMS: event.DelayMS, JitterMS: event.JitterMS,
 			BytesPerSecond: event.BytesPerSecond}

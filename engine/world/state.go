@@ -24,6 +24,15 @@ type Node struct {
 	Detail string `json:"detail"`
 	// Addresses by purpose: "zookeeper", "peer", "kafka", "pulsar", "http", "bookie".
 	Addresses map[string]string `json:"addresses"`
+	// Disk is what is wrong with the node's disk; missing while it is healthy.
+	Disk *Disk `json:"disk,omitempty"`
+}
+
+// Disk is what is wrong with a node's disk.
+type Disk struct {
+	DelayMS  int64 `json:"delayMS"`  // more time for each read, write and sync
+	Full     bool  `json:"full"`     // writes fail: no space left on device
+	FailSync bool  `json:"failSync"` // syncs fail with an input/output error
 }
 
 // Link is the rule of one direction between two nodes.

@@ -34,7 +34,9 @@ type source struct {
 var sources = []source{
 	{directory: "engine/trace", nullable: true},
 	{directory: "engine/world", prefix: "World"},
-	{directory: "engine/cluster", only: []string{"NodeStatus"}},
+	{directory: "engine/cluster", only: []string{"NodeStatus", "Corruption", "StoredFile"}},
+	{directory: "engine/administration", prefix: "Admin", nullable: true,
+		only: []string{"KafkaTopic", "Reassignment", "MovingPartition", "Election", "Elected", "PulsarTopic", "PulsarBundle"}},
 	{directory: "engine/workload", prefix: "Workload", only: []string{"Spec", "Status", "Counts"}},
 	{directory: "labs/lab", prefix: "Lab", only: []string{"Verdict"}},
 	{directory: "labs", prefix: "Lab", only: []string{"Summary", "Detail", "TaskDetail", "Attempt"}},

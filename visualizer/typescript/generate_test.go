@@ -80,13 +80,15 @@ func TestTypesWithoutTypeScriptAreRefused(t *testing.T) {
 func packages(trace string) fstest.MapFS {
 	empty := func(name string) *fstest.MapFile { return &fstest.MapFile{Data: []byte("package " + name + "\n")} }
 	return fstest.MapFS{
-		"engine/trace/a.go":     &fstest.MapFile{Data: []byte(trace)},
-		"engine/world/a.go":     empty("world"),
-		"engine/cluster/a.go":   empty("cluster"),
-		"engine/workload/a.go":  empty("workload"),
-		"labs/a.go":             empty("labs"),
-		"labs/lab/a.go":         empty("lab"),
-		"visualizer/wire/a.go":  empty("wire"),
-		"visualizer/store/a.go": empty("store"),
+		"engine/trace/a.go":          &fstest.MapFile{Data: []byte(trace)},
+		"engine/world/a.go":          empty("world"),
+		"engine/administration/a.go": empty("administration"),
+		"engine/cluster/a.go":        empty("cluster"),
+		"engine/workload/a.go":       empty("workload"),
+		"labs/a.go":                  empty("labs"),
+		"notes/a.go":                 empty("notes"),
+		"labs/lab/a.go":              empty("lab"),
+		"visualizer/wire/a.go":       empty("wire"),
+		"visualizer/store/a.go":      empty("store"),
 	}
 }

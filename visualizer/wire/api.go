@@ -15,6 +15,9 @@ import (
 //	403 foreignHost, foreignOrigin   the request came through another name or from another page
 //	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun
 //	409 wrongState      the node's state does not allow the action
+//	409 refused         it cannot be done here; message says why and what to do instead
+//	409 holdsData       the node to be removed holds data; message says how to move it away, force=true removes it nevertheless
+//	409 conflict        Kafka-mode or Pulsar-mode refuses it in its present state
 //	409 notStarted, busy   the lab has no attempt to check; another lab action, or another file, is under way
 //	409 recording, emptyRun   the present run cannot be deleted; a run without records cannot be saved
 //	410 gone            the records asked for have left the window
@@ -43,7 +46,7 @@ type Ready struct {
 	Waiting []string `json:"waiting"`
 }
 
-// Nodes is the answer to GET nodes. POST nodes/{name}/{kill,stop,start,pause,resume} answers with the one node afterwards.
+// Nodes is the answer to GET nodes. POST nodes/{name}/{crash,kill,stop,start,pause,resume} answers with the one node afterwards.
 type Nodes struct {
 	Nodes []cluster.NodeStatus `json:"nodes"`
 }

@@ -28,6 +28,17 @@ export function applyNode(state: State, record: TypedRecord): void {
       }
       return forgetMemoryOf(state, node);
     }
+    case 'node.removed':
+      delete state.nodes[node];
+      return;
+    case 'node.diskChanged': {
+      const known = own(state.nodes, node);
+      if (!known) return;
+      const { delayMS, full, failSync } = record.data;
+      if (delayMS === 0 && !full && !failSync) delete known.disk;
+      else known.disk = { delayMS, full, failSync };
+      return;
+    }
     case 'node.linkChanged':
       return linkChanged(state, record.data);
   }

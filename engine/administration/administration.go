@@ -1,0 +1,50 @@
+// Package administration does what an administrator does to the two clusters, through their public protocols and nothing else: topics,
+// reassignments and elections by the Kafka protocol, topics and bundles by Pulsar's admin REST.
+package administration
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrInvalid: what was asked for makes no sense.
+	ErrInvalid = errors.New("that makes no sense")
+	// ErrNotFound: there is no such topic, partition or bundle.
+	ErrNotFound = errors.New("there is no such thing")
+	// ErrConflict: the cluster is not in a state for it.
+	ErrConflict = errors.New("the cluster's state does not allow that")
+)
+
+// refusal is an error of one of the kinds above, told in its own words.
+type refusal struct {
+	text string
+	kind error
+}
+
+func (r refusal) Error() string { return r.text }
+func (r refusal) Unwrap() error { return r.kind }
+
+func refuse(kind error, format string, args ...any) error {
+	return refusal{text: fmt.Sprintf(format, args...), kind: kind}
+}
+
+// Addresses are where the clusters are.
+type Addresses struct {
+	Kafka       []string // brokers, host:port
+	PulsarAdmin []string // brokers' HTTP services, http://host:port
+}
+
+// Administrator acts on the two clusters. Its methods may be called from any goroutine.
+type Administrator struct {
+	addresses func() Addresses
+}
+
+// New returns an administrator that asks for the addresses anew with each action.
+func New(addresses func() Addresses) *Administrator {
+	return &Administrator{addresses: addresses}
+}
+
+// pollEvery is how often something is asked again that has not happened yet.
+const pollEvery = 50 * time.Millisecond

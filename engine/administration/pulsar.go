@@ -1,0 +1,192 @@
+package administration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PulsarTopic is a topic to be created.
+type PulsarTopic struct {
+	// Name is a name in public/default ("orders"), or a full one ("persistent://tenant/namespace/orders").
+	Name       string `json:"name"`
+	Partitions int    `json:"partitions"` // 0: one without partitions; at most 100
+}
+
+// PulsarBundle says which bundle is to be unloaded or split.
+type PulsarBundle struct {
+	Namespace string `json:"namespace"` // public/default unless told
+	Bundle    string `json:"bundle"`    // 0x00000000_0x40000000
+	// Destination is the node that is to own an unloaded bundle next ("pulsar-2"); empty: the leader of the load balancing chooses.
+	Destination string `json:"destination"`
+	// Algorithm of a split: range_equally_divide (unless told), topic_count_equally_divide or specified_positions_divide.
+	Algorithm string `json:"algorithm"`
+	// Unload gives the halves of a split up at once, so that other brokers can take them.
+	Unload bool `json:"unload"`
+}
+
+var (
+	localName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
+	fullName  = regexp.MustCompile(`^(persistent|non-persistent)://[a-zA-Z0-9._-]{1,100}/[a-zA-Z0-9._-]{1,100}/[^/?#%\s]{1,200}$`)
+	namespace = regexp.MustCompile(`^[a-zA-Z0-9._=:-]{1,100}/[a-zA-Z0-9._=:-]{1,100}$`)
+	bundle    = regexp.MustCompile(`^0x[0-9a-f]{8}_0x[0-9a-f]{8}$`)
+)
+
+// FullPulsarName is a topic's full name.
+func FullPulsarName(name string) (string, error) {
+	if localName.MatchString(name) {
+		return "persistent://public/default/" + name, nil
+	}
+	if fullName.MatchString(name) {
+		return name, nil
+	}
+	return "", refuse(ErrInvalid, "%q is no name of a topic: it is one like orders, or persistent://public/default/orders", name)
+}
+
+// CreatePulsarTopic creates a topic and returns it with its full name.
+func (a *Administrator) CreatePulsarTopic(ctx context.Context, topic PulsarTopic) (PulsarTopic, error) {
+	name, err := FullPulsarName(topic.Name)
+	if err != nil {
+		return topic, err
+	}
+	if topic.Partitions < 0 || topic.Partitions > mostPartitions {
+		return topic, refuse(ErrInvalid, "a topic has up to %d partitions, not %d; 0 makes one without partitions", mostPartitions, topic.Partitions)
+	}
+	topic.Name = name
+	path, body := "/admin/v2/"+strings.Replace(name, "://", "/", 1), ""
+	if topic.Partitions > 0 {
+		path, body = path+"/partitions", strconv.Itoa(topic.Partitions)
+	}
+	return topic, a.pulsar(ctx, http.MethodPut, path, body, nil, "creating the topic %s", name)
+}
+
+// DeletePulsarTopic deletes a topic, with its partitions if it has some, and takes it away from whoever is attached to it.
+func (a *Administrator) DeletePulsarTopic(ctx context.Context, topic string) error {
+	name, err := FullPulsarName(topic)
+	if err != nil {
+		return err
+	}
+	path := "/admin/v2/" + strings.Replace(name, "://", "/", 1)
+	var partitions struct {
+		Partitions int `json:"partitions"`
+	}
+	if err := a.pulsar(ctx, http.MethodGet, path+"/partitions", "", &partitions, "asking for the partitions of %s", name); err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if partitions.Partitions > 0 {
+		path += "/partitions"
+	}
+	return a.pulsar(ctx, http.MethodDelete, path+"?force=true", "", nil, "deleting the topic %s", name)
+}
+
+func (b PulsarBundle) path() (string, PulsarBundle, error) {
+	if b.Namespace == "" {
+		b.Namespace = "public/default"
+	}
+	if !namespace.MatchString(b.Namespace) {
+		return "", b, refuse(ErrInvalid, "%q is no namespace: it is one like public/default", b.Namespace)
+	}
+	if !bundle.MatchString(b.Bundle) {
+		return "", b, refuse(ErrInvalid, "%q is no bundle: it is a range like 0x00000000_0x40000000", b.Bundle)
+	}
+	return "/admin/v2/namespaces/" + b.Namespace + "/" + b.Bundle, b, nil
+}
+
+// UnloadBundle makes a bundle's owner give it up. Destination is the id (host:port of its HTTP service) of the broker that is to own it
+// next; empty: any. Clients find the next owner by looking up.
+func (a *Administrator) UnloadBundle(ctx context.Context, wanted PulsarBundle, destination string) error {
+	path, wanted, err := wanted.path()
+	if err != nil {
+		return err
+	}
+	path += "/unload"
+	if destination != "" {
+		path += "?destinationBroker=" + url.QueryEscape(destination)
+	}
+	return a.pulsar(ctx, http.MethodPut, path, "", nil, "unloading the bundle %s of %s", wanted.Bundle, wanted.Namespace)
+}
+
+// SplitBundle cuts a bundle in two.
+func (a *Administrator) SplitBundle(ctx context.Context, wanted PulsarBundle) error {
+	path, wanted, err := wanted.path()
+	if err != nil {
+		return err
+	}
+	query := url.Values{"unload": {strconv.FormatBool(wanted.Unload)}}
+	if wanted.Algorithm != "" {
+		query.Set("splitAlgorithmName", wanted.Algorithm)
+	}
+	return a.pulsar(ctx, http.MethodPut, path+"/split?"+query.Encode(), "", nil, "splitting the bundle %s of %s", wanted.Bundle, wanted.Namespace)
+}
+
+// pulsarPatience bounds one request to one broker.
+const pulsarPatience = 15 * time.Second
+
+// pulsar sends a request to the first broker that answers, which sends it on to whom it concerns.
+func (a *Administrator) pulsar(ctx context.Context, method, path, body string, result any, doing string, args ...any) error {
+	what := fmt.Sprintf(doing, args...)
+	brokers := a.addresses().PulsarAdmin
+	if len(brokers) == 0 {
+		return refuse(ErrConflict, "%s: this classroom has no Pulsar-mode brokers", what)
+	}
+	client := http.Client{Timeout: pulsarPatience, Transport: &http.Transport{DisableKeepAlives: true}}
+	var last error
+	for _, broker := range brokers {
+		request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(broker, "/")+path, strings.NewReader(body))
+		if err != nil {
+			return refuse(ErrInvalid, "%s: %v", what, err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			last = err
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+		response.Body.Close()
+		if response.StatusCode < 300 {
+			if result != nil {
+				return json.Unmarshal(text, result)
+			}
+			return nil
+		}
+		if response.StatusCode >= 500 { // another broker may know better
+			last = fmt.Errorf("%s answered %s: %s", broker, response.Status, reasonOf(text))
+			continue
+		}
+		return refuse(pulsarKind(response.StatusCode), "%s: %s", what, reasonOf(text))
+	}
+	return fmt.Errorf("%s: no Pulsar-mode broker could do it; are they running? %w", what, last)
+}
+
+func pulsarKind(status int) error {
+	switch status {
+	case http.StatusNotFound:
+		return ErrNotFound
+	case http.StatusBadRequest:
+		return ErrInvalid
+	}
+	return ErrConflict
+}
+
+// reasonOf is the reason in a refusal of Pulsar's.
+func reasonOf(text []byte) string {
+	var refused struct {
+		Reason string `json:"reason"`
+	}
+	if json.Unmarshal(text, &refused) == nil && refused.Reason != "" {
+		return refused.Reason
+	}
+	return strings.TrimSpace(string(text))
+}

@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"twinlog/engine/fabric"
+	"twinlog/engine/node"
+	"twinlog/engine/pulsar/bookkeeper/metadata"
+)
+
+// Changes of who belongs to the cluster that the ensemble has to know. They are asked for as an administrator would: by a client of the
+// ensemble, with the password of its super user.
+
+const (
+	administratorSession = 10 * time.Second
+	// joinPatience is how long a new ensemble server may take to reach the leader.
+	joinPatience = 5 * time.Second
+)
+
+// asAdministrator calls do with a session of the ensemble.
+func (c *Cluster) asAdministrator(ctx context.Context, do func(*zk.Conn) error) error {
+	layout := c.Layout()
+	conn, events, err := metadata.Connect(c.fabric.Of(fabric.Client), layout.zooKeeper(), administratorSession, c.logger)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for connected := false; !connected; {
+		select {
+		case event := <-events:
+			connected = event.State == zk.StateHasSession
+		case <-ctx.Done():
+			return fmt.Errorf("the ensemble gave no session; does it have a majority? %w", context.Cause(ctx))
+		}
+	}
+	if layout.Secret != "" {
+		if err := conn.AddAuth("digest", []byte("super:"+layout.Secret)); err != nil {
+			return fmt.Errorf("becoming the ensemble's super user: %w", err)
+		}
+	}
+	return do(conn)
+}
+
+// mayReconfigure says why an ensemble cannot change.
+func (c *Cluster) mayReconfigure() error {
+	layout := c.Layout()
+	switch {
+	case len(layout.ZooKeeper) > 0:
+		return Say(ErrRefused, "the ensemble is a real ZooKeeper; change it with its own reconfig")
+	case layout.Ensemble < 2:
+		return Say(ErrRefused, "an ensemble that was founded by one server listens for no others; start the classroom with --ensemble 3")
+	}
+	return nil
+}
+
+// join starts one more ensemble server and makes it a member.
+func (c *Cluster) join(ctx context.Context, s *Slot) error {
+	if err := c.mayReconfigure(); err != nil {
+		return err
+	}
+	l, err := s.startLife(ctx)
+	if err != nil {
+		return err
+	}
+	line, err := serverLine(s.config)
+	if err != nil {
+		return err
+	}
+	err = c.asAdministrator(ctx, func(conn *zk.Conn) error {
+		for deadline := time.Now().Add(joinPatience); ; {
+			_, err := conn.IncrementalReconfig([]string{line}, nil, -1)
+			if err == nil || err.Error() != noQuorum || time.Now().After(deadline) {
+				return reconfigError(err)
+			}
+			select { // the leader does not count the new server before they are connected
+			case <-time.After(joinPatience / 50):
+			case <-ctx.Done():
+				return reconfigError(err)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.awaitReady(ctx, l)
+}
+
+// serverLine is a server as ZooKeeper's reconfig takes it: server.4=HOST:PEER:PEER;HOST:CLIENT.
+func serverLine(config node.Config) (string, error) {
+	host, port, err := net.SplitHostPort(config.Addresses[node.PurposePeer].Advertise())
+	if err != nil {
+		return "", err
+	}
+	client := config.Addresses[node.PurposeZooKeeper].Advertise()
+	return fmt.Sprintf("server.%d=%s:%s:%s:participant;%s", config.ID, host, port, port, client), nil
+}
+
+// leave makes an ensemble server no member any more.
+func (c *Cluster) leave(ctx context.Context, s *Slot) error {
+	if err := c.mayReconfigure(); err != nil {
+		return err
+	}
+	return c.asAdministrator(ctx, func(conn *zk.Conn) error {
+		_, err := conn.IncrementalReconfig(nil, []string{strconv.Itoa(s.config.ID)}, -1)
+		return reconfigError(err)
+	})
+}
+
+// What ZooKeeper's client library says of errors that it has no name for.
+const (
+	noQuorum   = "unknown error: -13"
+	inProgress = "unknown error: -14"
+)
+
+func reconfigError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case err.Error() == noQuorum:
+		return Say(ErrRefused, "the ensemble would have no majority of running servers; start the ones that are down first")
+	case err.Error() == inProgress:
+		return Say(ErrWrongState, "another reconfiguration of the ensemble is under way; try again")
+	}
+	return fmt.Errorf("reconfiguring the ensemble: %w", err)
+}
+
+// forgetCookie deletes the znode that ties a bookie's address to its disk, as "bookkeeper shell" does for one that is decommissioned.
+func (c *Cluster) forgetCookie(ctx context.Context, s *Slot) error {
+	address := s.config.Addresses[node.PurposeBookie].Advertise()
+	return c.asAdministrator(ctx, func(conn *zk.Conn) error {
+		if err := conn.Delete(metadata.CookiePath(address), -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return fmt.Errorf("deleting the cookie of %s: %w", s.Name(), err)
+		}
+		return nil
+	})
+}
