@@ -69,6 +69,12 @@ func (l *Log) tooOld(active *segment, frames []byte) bool {
 	return time.Since(active.began) > l.config.SegmentAge
 }
 
+// SetRolling changes when appends seal the active segment; see [Config]. The log's owner calls it.
+func (l *Log) SetRolling(segmentBytes int64, segmentAge time.Duration) {
+	changed := Config{SegmentBytes: segmentBytes}.withDefaults()
+	l.config.SegmentBytes, l.config.SegmentAge = changed.SegmentBytes, segmentAge
+}
+
 // Roll seals the active segment, so that retention or compaction can have it, and begins an empty one. An empty one stays as it is.
 func (l *Log) Roll() error {
 	l.mu.RLock()

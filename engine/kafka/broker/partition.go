@@ -370,5 +370,6 @@ func without(a, b []int32) (rest []int32) {
 func (p *partition) configure(settings configs.TopicSettings) {
 	p.settings = settings
 	p.topic.Store(&settings)
+	p.log.Records().SetRolling(settings.SegmentBytes, milliseconds(settings.SegmentMS))
 	p.apply(p.state.SetSettings(replica.Settings{LagMax: p.deps.lagMax, MinISR: settings.MinISR}, time.Now()), change{role: true})
 }

@@ -24,11 +24,14 @@ import (
 const (
 	highWatermarkFile = "replication-offset-checkpoint"
 	deletedSuffix     = "-delete"
+	// mostOpenSegments bounds the segment files that all logs of a broker hold open together: idle partitions hold none.
+	mostOpenSegments = 512
 )
 
 // replicas is all partitions that this broker holds.
 type replicas struct {
 	broker *Broker
+	files  *commitlog.FilePool // of all logs
 
 	mu         sync.RWMutex
 	partitions map[trace.KafkaPartition]*partition
@@ -40,7 +43,7 @@ type replicas struct {
 }
 
 func newReplicas(b *Broker) (*replicas, error) {
-	r := &replicas{broker: b, partitions: map[trace.KafkaPartition]*partition{}, topics: map[metadata.TopicID]string{}, checkpointed: map[trace.KafkaPartition]int64{}}
+	r := &replicas{broker: b, files: commitlog.NewFilePool(mostOpenSegments), partitions: map[trace.KafkaPartition]*partition{}, topics: map[metadata.TopicID]string{}, checkpointed: map[trace.KafkaPartition]int64{}}
 	if err := r.removeDeleted(); err != nil {
 		return nil, err
 	}
@@ -103,7 +106,7 @@ func (r *replicas) open(name trace.KafkaPartition) (*partition, error) {
 		return p, nil
 	}
 	settings := r.broker.topicConfigs.settings(name.Topic)
-	log, err := replicalog.Open(r.broker.config.Disk, name.String(), logConfig(settings), time.Now())
+	log, err := replicalog.Open(r.broker.config.Disk, name.String(), logConfig(settings, r.files), time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +118,10 @@ func (r *replicas) open(name trace.KafkaPartition) (*partition, error) {
 	return p, nil
 }
 
-func logConfig(settings configs.TopicSettings) commitlog.Config {
-	return commitlog.Config{SegmentBytes: settings.SegmentBytes, IndexInterval: settings.IndexInterval}
+func logConfig(settings configs.TopicSettings, files *commitlog.FilePool) commitlog.Config {
+	return commitlog.Config{
+		SegmentBytes: settings.SegmentBytes, SegmentAge: milliseconds(settings.SegmentMS), IndexInterval: settings.IndexInterval, Files: files,
+	}
 }
 
 func (r *replicas) deps() partitionDeps {

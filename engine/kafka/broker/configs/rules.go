@@ -182,6 +182,7 @@ type TopicSettings struct {
 	MinISR          int
 	MaxMessageBytes int
 	SegmentBytes    int64
+	SegmentMS       int64
 	IndexInterval   int64
 	Compacted       bool
 	DeletesOld      bool
@@ -201,6 +202,7 @@ func (r *Rules) Settings(config map[string]string) TopicSettings {
 		MinISR:          int(r.number(config, "min.insync.replicas")),
 		MaxMessageBytes: int(r.number(config, "max.message.bytes")),
 		SegmentBytes:    r.number(config, "segment.bytes"),
+		SegmentMS:       r.number(config, "segment.ms"),
 		IndexInterval:   r.number(config, "index.interval.bytes"),
 		Compacted:       slices.Contains(policies, "compact"),
 		DeletesOld:      slices.Contains(policies, "delete"),
