@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,26 +55,40 @@ func File(out io.Writer, name string) error {
 	if info.IsDir() {
 		return printDirectory(out, name)
 	}
-	switch base := filepath.Base(name); {
+	return printFile(out, source{file, name, info.Size()})
+}
+
+// source is a file to be put in words, wherever it is.
+type source struct {
+	io.ReaderAt
+	name string // with slashes or as the system has it
+	size int64
+}
+
+func (s source) base() string { return path.Base(filepath.ToSlash(s.name)) }
+
+func printFile(out io.Writer, file source) error {
+	name := file.name
+	switch base := file.base(); {
 	case strings.HasSuffix(base, ".index") || strings.HasSuffix(base, ".timeindex"):
-		return printIndex(out, name)
+		return printIndex(out, file)
 	case strings.HasSuffix(base, ".log"):
-		return printSegment(out, name, file, info.Size())
+		return printSegment(out, file)
 	case base == "start":
-		return printStart(out, name)
+		return printStart(out, file)
 	case base == "durable":
-		return printDurable(out, name)
+		return printDurable(out, file)
 	case base == "moved":
-		return printMoved(out, name)
+		return printMoved(out, file)
 	case strings.HasSuffix(base, ".swap"):
 		fmt.Fprintf(out, "%s: a replacement that is decided; opening the log puts it in the place of the segments that its name spans\n", name)
-		return printSegment(out, name, file, info.Size())
+		return printSegment(out, file)
 	case base == "promise":
-		return printPromises(out, name)
+		return printPromises(out, file)
 	case strings.HasPrefix(base, "snapshot-"):
-		return printSnapshot(out, name)
+		return printSnapshot(out, file)
 	case textFiles[base] != "":
-		return printText(out, name, textFiles[base])
+		return printText(out, file, textFiles[base])
 	}
 	return fmt.Errorf("%s: %w; known are segments (.log), their indexes (.index, .timeindex), start, durable and moved, the ensemble's promise and snapshot-N, %s",
 		name, errUnknown, strings.Join(slices.Sorted(maps.Keys(textFiles)), ", "))
@@ -101,8 +116,9 @@ func printDirectory(out io.Writer, directory string) error {
 
 const maxIndexFile = 64 << 20
 
-func printIndex(out io.Writer, name string) error {
-	bytes, err := readSmall(name)
+func printIndex(out io.Writer, file source) error {
+	name := file.name
+	bytes, err := file.readSmall()
 	if err != nil {
 		return err
 	}
@@ -124,8 +140,9 @@ func printIndex(out io.Writer, name string) error {
 	return nil
 }
 
-func printStart(out io.Writer, name string) error {
-	bytes, err := readSmall(name)
+func printStart(out io.Writer, file source) error {
+	name := file.name
+	bytes, err := file.readSmall()
 	if err != nil {
 		return err
 	}
@@ -136,8 +153,9 @@ func printStart(out io.Writer, name string) error {
 	return nil
 }
 
-func printDurable(out io.Writer, name string) error {
-	bytes, err := readSmall(name)
+func printDurable(out io.Writer, file source) error {
+	name := file.name
+	bytes, err := file.readSmall()
 	if err != nil {
 		return err
 	}
@@ -149,8 +167,9 @@ func printDurable(out io.Writer, name string) error {
 	return nil
 }
 
-func printMoved(out io.Writer, name string) error {
-	bytes, err := readSmall(name)
+func printMoved(out io.Writer, file source) error {
+	name := file.name
+	bytes, err := file.readSmall()
 	if err != nil {
 		return err
 	}
@@ -165,13 +184,13 @@ func printMoved(out io.Writer, name string) error {
 	return nil
 }
 
-func readSmall(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
+func (s source) readSmall() ([]byte, error) {
+	if s.size > maxIndexFile {
+		return nil, fmt.Errorf("%s has %d bytes, too many for such a file", s.name, s.size)
 	}
-	if info.Size() > maxIndexFile {
-		return nil, fmt.Errorf("%s has %d bytes, too many for such a file", name, info.Size())
+	bytes := make([]byte, s.size)
+	if n, err := s.ReadAt(bytes, 0); int64(n) < s.size {
+		return nil, fmt.Errorf("read %s: %w", s.name, err)
 	}
-	return os.ReadFile(name)
+	return bytes, nil
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"twinlog/engine/commitlog"
+	"twinlog/engine/dissect"
 	"twinlog/engine/ensemble/server"
 	"twinlog/engine/kafka/broker/records"
 	"twinlog/engine/kafka/groupcoordinator"
@@ -19,26 +21,30 @@ import (
 
 // kind is one sort of segment.
 type kind struct {
-	name     string
+	name     string // partition, offsets, raft, bookie
+	about    string
 	framing  commitlog.Framing
 	belongs  func(first []byte) bool // tells the kind from others whose frames have the same shape
 	describe func(frame []byte) string
+	dissect  func(frame []byte) dissect.Message
+	meaning  func(records.Record) string // of __consumer_offsets
 }
 
 func always([]byte) bool { return true }
 
 // kindsOf lists the sorts of segment in the order in which they are tried.
 func kindsOf(name string) []kind {
-	partition := kind{"a Kafka-mode partition's segment; a frame is a RecordBatch v2, an offset counts records", records.Framing{}, always, records.Describe}
-	if strings.HasPrefix(filepath.Base(filepath.Dir(name)), "__consumer_offsets-") {
-		partition.name = "a segment of __consumer_offsets; a record is a group's newest state, or how far it got in a partition"
+	partition := kind{"partition", "a Kafka-mode partition's segment; a frame is a RecordBatch v2, an offset counts records", records.Framing{}, always, records.Describe, dissect.RecordBatch, nil}
+	if strings.HasPrefix(path.Base(path.Dir(filepath.ToSlash(name))), "__consumer_offsets-") {
+		partition.name, partition.about = "offsets", "a segment of __consumer_offsets; a record is a group's newest state, or how far it got in a partition"
+		partition.meaning = groupcoordinator.Describe
 		partition.describe = func(batch []byte) string { return records.DescribeWith(batch, groupcoordinator.Describe) }
 	}
 	return []kind{
 		partition,
-		{"the ensemble's Raft log; a frame is an entry, its offset the entry's index", server.EntryFraming{}, server.IsEntry, server.DescribeEntry},
-		{"a bookie's journal or entry log; a frame is an entry of some ledger, its offset the bookie's running number", bookie.Framing, always,
-			func(record []byte) string { return bookie.Describe(record, describeEntry) }},
+		{"raft", "the ensemble's Raft log; a frame is an entry, its offset the entry's index", server.EntryFraming{}, server.IsEntry, server.DescribeEntry, dissect.RaftEntry, nil},
+		{"bookie", "a bookie's journal or entry log; a frame is an entry of some ledger, its offset the bookie's running number", bookie.Framing, always,
+			func(record []byte) string { return bookie.Describe(record, describeEntry) }, dissect.BookieRecord, nil},
 	}
 }
 
@@ -67,39 +73,61 @@ func describeEntry(entry []byte) string {
 	return size
 }
 
-var errOtherKind = errors.New("a segment of another kind")
+var errEnough = errors.New("enough frames")
 
-func printSegment(out io.Writer, name string, file io.ReaderAt, size int64) error {
-	if size == 0 {
-		fmt.Fprintf(out, "%s: an empty segment\n", name)
+// printSegment prints what segmentPages reads.
+func printSegment(out io.Writer, file source) error {
+	if file.size == 0 {
+		fmt.Fprintf(out, "%s: an empty segment\n", file.name)
 		return nil
 	}
-	for _, kind := range kindsOf(name) {
-		frames := 0
-		err := commitlog.Inspect(file, name, kind.framing, size, func(frame commitlog.Frame, position int64, bytes []byte) error {
-			if frames == 0 {
-				if !kind.belongs(bytes) {
-					return errOtherKind
-				}
-				fmt.Fprintf(out, "%s: %d bytes, %s\n   at byte\n", name, size, kind.name)
-			}
-			frames++
-			offsets := fmt.Sprint(frame.BaseOffset)
-			if frame.LastOffset > frame.BaseOffset {
-				offsets = fmt.Sprintf("%d-%d", frame.BaseOffset, frame.LastOffset)
-			}
-			_, err := fmt.Fprintf(out, "%10d  offset %s, %d bytes: %s\n", position, offsets, frame.Size, kind.describe(bytes))
-			return err
-		})
-		if frames == 0 {
-			continue // not of this kind
-		}
-		var torn *commitlog.CorruptError
-		if errors.As(err, &torn) {
-			fmt.Fprintf(out, "%10d  no whole frame from here on (%d bytes): %v. At the end of a last segment that is a write under way, or what a crash left; opening the log cuts it.\n", torn.Position, size-torn.Position, torn.Err)
-			return nil
-		}
+	kind, err := kindOf(file)
+	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s begins with no frame of any kind: it is damaged, or no segment", name)
+	fmt.Fprintf(out, "%s: %d bytes, %s\n   at byte\n", file.name, file.size, kind.about)
+	torn, err := eachFrame(file, kind, 0, func(frame Frame, bytes []byte) error {
+		offsets := fmt.Sprint(frame.First)
+		if frame.Last > frame.First {
+			offsets = fmt.Sprintf("%d-%d", frame.First, frame.Last)
+		}
+		_, err := fmt.Fprintf(out, "%10d  offset %s, %d bytes: %s\n", frame.At, offsets, frame.Size, kind.describe(bytes))
+		return err
+	})
+	if torn != nil {
+		fmt.Fprintf(out, "%10d  no whole frame from here on (%d bytes): %s. At the end of a last segment that is a write under way, or what a crash left; opening the log cuts it.\n", torn.At, torn.Bytes, torn.Problem)
+	}
+	return err
+}
+
+// kindOf finds a segment's kind by what its first frame turns out to be.
+func kindOf(file source) (kind, error) {
+	for _, kind := range kindsOf(file.name) {
+		belongs := false
+		_, err := eachFrame(file, kind, 0, func(_ Frame, bytes []byte) error {
+			belongs = kind.belongs(bytes)
+			return errEnough
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return kind, err
+		}
+		if belongs {
+			return kind, nil
+		}
+	}
+	return kind{}, fmt.Errorf("%s begins with no frame of any kind: it is damaged, or no segment", file.name)
+}
+
+// eachFrame walks the whole frames of a segment from a place on. What follows the last whole one is told, if something does.
+func eachFrame(file source, kind kind, from int64, visit func(frame Frame, bytes []byte) error) (*Torn, error) {
+	rest := io.NewSectionReader(file, from, file.size-from)
+	err := commitlog.Inspect(rest, file.name, kind.framing, file.size-from, func(frame commitlog.Frame, position int64, bytes []byte) error {
+		return visit(Frame{At: from + position, Size: frame.Size, First: frame.BaseOffset, Last: frame.LastOffset}, bytes)
+	})
+	var bad *commitlog.CorruptError
+	if errors.As(err, &bad) {
+		at := from + bad.Position
+		return &Torn{At: at, Bytes: file.size - at, Problem: bad.Err.Error()}, nil
+	}
+	return nil, err
 }

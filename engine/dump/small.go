@@ -17,8 +17,9 @@ var textFiles = map[string]string{
 	"VERSION":                       "the bookie's cookie, of which the ensemble has a copy: a bookie that finds another one here has lost or mixed up its disk",
 }
 
-func printText(out io.Writer, name, meaning string) error {
-	content, err := readSmall(name)
+func printText(out io.Writer, file source, meaning string) error {
+	name := file.name
+	content, err := file.readSmall()
 	if err != nil {
 		return err
 	}
@@ -29,8 +30,9 @@ func printText(out io.Writer, name, meaning string) error {
 	return nil
 }
 
-func printPromises(out io.Writer, name string) error {
-	content, err := readSmall(name)
+func printPromises(out io.Writer, file source) error {
+	name := file.name
+	content, err := file.readSmall()
 	if err != nil {
 		return err
 	}
@@ -42,8 +44,9 @@ func printPromises(out io.Writer, name string) error {
 	return nil
 }
 
-func printSnapshot(out io.Writer, name string) error {
-	content, err := readSmall(name)
+func printSnapshot(out io.Writer, file source) error {
+	name := file.name
+	content, err := file.readSmall()
 	if err != nil {
 		return err
 	}

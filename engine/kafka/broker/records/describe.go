@@ -25,6 +25,17 @@ var compressionNames = map[Compression]string{
 	CompressionGzip: "gzip", CompressionSnappy: "snappy", CompressionLZ4: "lz4", CompressionZstd: "zstd",
 }
 
+// String is the codec's name.
+func (c Compression) String() string {
+	if c == CompressionNone {
+		return "none"
+	}
+	if name, known := compressionNames[c]; known {
+		return name
+	}
+	return fmt.Sprintf("codec %d", int8(c))
+}
+
 // DescribeWith is Describe with other words for a record.
 func DescribeWith(batch []byte, describe func(Record) string) string {
 	h, err := ParseHeader(batch)
@@ -41,11 +52,7 @@ func DescribeWith(batch []byte, describe func(Record) string) string {
 		fmt.Fprintf(&b, ", producer %d epoch %d from sequence %d", h.ProducerID, h.ProducerEpoch, h.BaseSequence)
 	}
 	if h.Compression() != 0 {
-		name, known := compressionNames[h.Compression()]
-		if !known {
-			name = fmt.Sprintf("codec %d", h.Compression())
-		}
-		fmt.Fprintf(&b, ", compressed with %s", name)
+		fmt.Fprintf(&b, ", compressed with %s", h.Compression())
 	}
 	if h.Control() {
 		b.WriteString(", control batch")
