@@ -138,6 +138,16 @@ func (w *workloads) Start(_ context.Context, spec workload.Spec) (workload.Statu
 	return status, nil
 }
 
+func (w *workloads) Change(_ context.Context, id string, change workload.Change) (workload.Status, error) {
+	for _, status := range w.running {
+		if status.ID == id {
+			status.Spec.Consumers = change.Consumers
+			return status, nil
+		}
+	}
+	return workload.Status{}, workload.ErrUnknown
+}
+
 func (w *workloads) Stop(_ context.Context, id string) (workload.Status, error) {
 	for _, status := range w.running {
 		if status.ID == id {

@@ -41,7 +41,7 @@ func (s *Server) table() []route {
 	who := []parameter{{"lang", "en or zh; en unless told", "string"}, {"student", "whose attempt; student unless told", "string"}}
 	place := []parameter{{"after", "the n of the last record that is known; 0: from the beginning", "integer"},
 		{"limit", "at most so many records; 1000 unless told, at most 10000", "integer"}}
-	return slices.Concat(s.diskTable(), s.administrationTable(), []route{
+	return slices.Concat(s.diskTable(), s.inspectTable(), s.administrationTable(), []route{
 		{method: "GET", path: "/ready", about: "Whether every node has begun to serve", handle: s.getReady,
 			status: 200, answer: wire.Ready{}, problems: []int{503}},
 		{method: "GET", path: "/nodes", about: "All nodes, in a stable order", handle: s.getNodes, status: 200, answer: wire.Nodes{}},
@@ -84,6 +84,8 @@ func (s *Server) table() []route {
 			answer: wire.Workloads{}, problems: []int{501}},
 		{method: "POST", path: "/workloads", about: "Starts a demo workload; an empty body starts the default one on both engines", handle: s.postWorkload,
 			body: workload.Spec{}, status: 201, answer: workload.Status{}, problems: []int{429, 501}},
+		{method: "PUT", path: "/workloads/:id", about: "Changes the number of a workload's consumers while it runs", handle: s.putWorkload,
+			body: workload.Change{}, status: 200, answer: workload.Status{}, problems: []int{404, 501}},
 		{method: "DELETE", path: "/workloads/:id", about: "Stops a workload and gives its last counts", handle: s.deleteWorkload, status: 200,
 			answer: workload.Status{}, problems: []int{404, 501}},
 		{method: "GET", path: "/labs", about: "The labs", handle: s.getLabs, query: who, status: 200, answer: wire.Labs{}, problems: []int{501}},

@@ -56,6 +56,7 @@ type Config struct {
 type Workloads interface {
 	List() []workload.Status
 	Start(ctx context.Context, spec workload.Spec) (workload.Status, error)
+	Change(ctx context.Context, id string, change workload.Change) (workload.Status, error)
 	Stop(ctx context.Context, id string) (workload.Status, error)
 }
 

@@ -57,3 +57,16 @@ func (s *Server) deleteWorkload(c *gin.Context) {
 	}
 	c.JSON(http.StatusOK, status)
 }
+
+func (s *Server) putWorkload(c *gin.Context) {
+	var change workload.Change
+	if !s.hasWorkloads(c) || !readBody(c, &change) {
+		return
+	}
+	status, err := s.config.Workloads.Change(c.Request.Context(), c.Param("id"), change)
+	if err != nil {
+		refuseError(c, err)
+		return
+	}
+	c.JSON(http.StatusOK, status)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -84,11 +85,24 @@ func (k *kafkaClient) produce(hurry context.Context, program string, messages *s
 	return client.Flush(hurry)
 }
 
+var balancers = map[string]func() kgo.GroupBalancer{
+	"range": kgo.RangeBalancer, "roundrobin": kgo.RoundRobinBalancer, "sticky": kgo.StickyBalancer, "cooperative-sticky": kgo.CooperativeStickyBalancer,
+}
+
+// membership is how a consumer takes part in its group.
+func (k *kafkaClient) membership(program string) []kgo.Opt {
+	options := []kgo.Opt{kgo.ConsumerGroup(k.spec.Group), kgo.Balancers(balancers[k.spec.Strategy]())}
+	if k.spec.Static {
+		options = append(options, kgo.InstanceID(k.spec.Group+strings.TrimPrefix(program, consumerProgram)))
+	}
+	return options
+}
+
 func (k *kafkaClient) consume(ctx context.Context, program string, to *side) error {
-	client, err := kgo.NewClient(
-		kgo.SeedBrokers(k.brokers...), kgo.ClientID(program), kgo.ConsumerGroup(k.spec.Group), kgo.ConsumeTopics(k.spec.Topic),
+	client, err := kgo.NewClient(append(k.membership(program),
+		kgo.SeedBrokers(k.brokers...), kgo.ClientID(program), kgo.ConsumeTopics(k.spec.Topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AutoCommitInterval(kafkaCommitEvery), kgo.SessionTimeout(kafkaSession),
-	)
+	)...)
 	if err != nil {
 		return fmt.Errorf("a consumer: %w", err)
 	}

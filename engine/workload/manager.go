@@ -118,6 +118,28 @@ func (m *Manager) List() []Status {
 	return list
 }
 
+// Change changes a workload that runs. Consumers that go leave in order, and others join at once.
+func (m *Manager) Change(_ context.Context, id string, change Change) (Status, error) {
+	if change.Consumers < 0 || change.Consumers > maxClients {
+		return Status{}, fmt.Errorf("%w: consumers is a number from 0 to %d, not %d", ErrInvalid, maxClients, change.Consumers)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := slices.IndexFunc(m.workloads, func(w *running) bool { return w.id == id })
+	if at < 0 {
+		return Status{}, fmt.Errorf("workload %q: %w", id, ErrUnknown)
+	}
+	w := m.workloads[at]
+	w.spec.Consumers = change.Consumers
+	if change.Consumers == 0 {
+		w.spec.Consumers = NoConsumers
+	}
+	for _, side := range w.sides {
+		side.crew.resize(change.Consumers)
+	}
+	return w.status(), nil
+}
+
 // Stop ends a workload and returns what it had done. It waits for the clients to leave in order, but not longer than a few seconds.
 func (m *Manager) Stop(_ context.Context, id string) (Status, error) {
 	m.mu.Lock()

@@ -14,7 +14,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Spec{Engine: "both", Topic: "demo", Partitions: 3, ReplicationFactor: 3, MessagesPerSecond: 20, MessageBytes: 100, Acks: "all",
-		Producers: 1, Consumers: 1, Group: "demo", SubscriptionType: "Shared"}
+		Producers: 1, Consumers: 1, Group: "demo", SubscriptionType: "Shared", Strategy: "cooperative-sticky"}
 	if spec != want {
 		t.Errorf("got %+v", spec)
 	}
@@ -25,6 +25,7 @@ func TestSpecsThatCannotRun(t *testing.T) {
 		{Engine: "rabbit"}, {Topic: "a/b"}, {Topic: ".."}, {Partitions: -2}, {Partitions: 101}, {ReplicationFactor: -1}, {MessagesPerSecond: 20_001},
 		{MessagesPerSecond: -1}, {MessageBytes: 29}, {MessageBytes: 300_000}, {Keys: -1}, {Acks: "2"}, {Producers: 17}, {Consumers: -2}, {Consumers: 17},
 		{Group: "a b"}, {SubscriptionType: "shared"}, {MaxMessages: -1},
+		{Strategy: "fair"},
 	} {
 		if _, err := spec.withDefaults(); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%+v: %v", spec, err)

@@ -44,6 +44,7 @@ type side struct {
 	hurry   context.Context // ends leaveWithin later
 	rush    context.CancelFunc
 	ended   chan struct{}
+	crew    crew // the consumers
 
 	mu        sync.Mutex
 	state     string
@@ -87,25 +88,21 @@ func (s *side) run() {
 		return
 	}
 	s.setState(StateRunning)
-	var consumers, producers sync.WaitGroup
-	for number := range max(0, s.spec.Consumers) {
-		program := fmt.Sprintf("demo-consumer-%d", number+1)
-		consumers.Go(func() {
-			s.keepUp(program, func() error { return s.client.consume(s.running, program, s) })
-		})
-	}
+	var producers sync.WaitGroup
+	s.crew.open(s, max(0, s.spec.Consumers))
+	defer s.crew.wait()
 	for number := range s.spec.Producers {
 		program := fmt.Sprintf("demo-producer-%d", number+1)
 		messages := &source{side: s, pace: newPace(time.Now(), s.spec.MessagesPerSecond, s.spec.Producers)}
 		producers.Go(func() {
-			s.keepUp(program, func() error { return s.client.produce(s.hurry, program, messages, s) })
+			s.keepUp(s.running, program, func() error { return s.client.produce(s.hurry, program, messages, s) })
 		})
 	}
 	producers.Wait()
 	if s.running.Err() == nil {
 		s.setState(StateFinished)
 	}
-	consumers.Wait()
+	<-s.running.Done()
 }
 
 // prepare asks for the topic until it is there: the cluster may be electing a controller just now.
@@ -125,14 +122,14 @@ func (s *side) prepare() error {
 }
 
 // keepUp runs a client program again whenever it fails, as a service manager would.
-func (s *side) keepUp(program string, run func() error) {
+func (s *side) keepUp(ctx context.Context, program string, run func() error) {
 	for {
 		err := run()
-		if err == nil || s.running.Err() != nil {
+		if err == nil || ctx.Err() != nil {
 			return
 		}
 		s.failed(program, err)
-		if !sleep(s.running, retryAfter) {
+		if !sleep(ctx, retryAfter) {
 			return
 		}
 	}

@@ -17,7 +17,16 @@ type Spec struct {
 	Consumers         int    `json:"consumers"`         // on each side; 1 unless told; -1 for none; at most 16
 	Group             string `json:"group"`             // group id and subscription name; "demo" unless told
 	SubscriptionType  string `json:"subscriptionType"`  // Exclusive, Shared, Failover, Key_Shared; Shared unless told
-	MaxMessages       int64  `json:"maxMessages"`       // on each side: stop producing after so many; 0: go on
+	// Strategy is how a Kafka-mode group shares partitions out: range, roundrobin, sticky, cooperative-sticky; cooperative-sticky unless told.
+	Strategy string `json:"strategy"`
+	// Static gives each Kafka-mode consumer an instance id (GROUP-1, GROUP-2, …), so that it can go and come back without a rebalance.
+	Static      bool  `json:"static"`
+	MaxMessages int64 `json:"maxMessages"` // on each side: stop producing after so many; 0: go on
+}
+
+// Change is what can be changed of a workload that runs.
+type Change struct {
+	Consumers int `json:"consumers"` // on each side; 0 to 16
 }
 
 // The states of one side of a workload.

@@ -44,6 +44,7 @@ func (s Spec) withDefaults() (Spec, error) {
 	s.Consumers = cmp.Or(s.Consumers, 1)
 	s.Group = cmp.Or(s.Group, "demo")
 	s.SubscriptionType = cmp.Or(s.SubscriptionType, "Shared")
+	s.Strategy = cmp.Or(s.Strategy, "cooperative-sticky")
 	return s, s.validate()
 }
 
@@ -79,9 +80,12 @@ func (s Spec) validate() error {
 		between("consumers", s.Consumers, NoConsumers, maxClients),
 		name("group", s.Group),
 		oneOf("subscriptionType", s.SubscriptionType, subscriptionTypes...),
+		oneOf("strategy", s.Strategy, strategies...),
 		between("maxMessages", int(min(s.MaxMessages, 1)), 0, 1),
 	)
 }
+
+var strategies = []string{"range", "roundrobin", "sticky", "cooperative-sticky"}
 
 var subscriptionTypes = []string{"Exclusive", "Shared", "Failover", "Key_Shared"}
 

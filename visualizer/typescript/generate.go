@@ -37,7 +37,7 @@ var sources = []source{
 	{directory: "engine/cluster", only: []string{"NodeStatus", "Corruption", "StoredFile"}},
 	{directory: "engine/administration", prefix: "Admin", nullable: true,
 		only: []string{"KafkaTopic", "Reassignment", "MovingPartition", "Election", "Elected", "PulsarTopic", "PulsarBundle"}},
-	{directory: "engine/workload", prefix: "Workload", only: []string{"Spec", "Status", "Counts"}},
+	{directory: "engine/workload", prefix: "Workload", only: []string{"Spec", "Change", "Status", "Counts"}},
 	{directory: "labs/lab", prefix: "Lab", only: []string{"Verdict"}},
 	{directory: "labs", prefix: "Lab", only: []string{"Summary", "Detail", "TaskDetail", "Attempt"}},
 	{directory: "visualizer/store", prefix: "Store", only: []string{"Run", "RunList"}},
