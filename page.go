@@ -54,6 +54,7 @@ func newPage(config pageConfig) (p *page, err error) {
 	p.Server, err = visualizer.New(visualizer.Config{
 		Control:   config.control,
 		Web:       web.Page(),
+		Sources:   sources,
 		Listen:    config.listen,
 		Token:     config.token,
 		Workloads: p.workloads,

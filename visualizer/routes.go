@@ -41,7 +41,7 @@ func (s *Server) table() []route {
 	who := []parameter{{"lang", "en or zh; en unless told", "string"}, {"student", "whose attempt; student unless told", "string"}}
 	place := []parameter{{"after", "the n of the last record that is known; 0: from the beginning", "integer"},
 		{"limit", "at most so many records; 1000 unless told, at most 10000", "integer"}}
-	return slices.Concat(s.diskTable(), s.inspectTable(), s.administrationTable(), []route{
+	return slices.Concat(s.diskTable(), s.inspectTable(), s.administrationTable(), s.notesTable(), []route{
 		{method: "GET", path: "/ready", about: "Whether every node has begun to serve", handle: s.getReady,
 			status: 200, answer: wire.Ready{}, problems: []int{503}},
 		{method: "GET", path: "/nodes", about: "All nodes, in a stable order", handle: s.getNodes, status: 200, answer: wire.Nodes{}},

@@ -41,6 +41,8 @@ type Config struct {
 	Workloads Workloads
 	// Administration acts on the clusters through their protocols; nil: the routes answer 501.
 	Administration Administration
+	// Sources is the engines' code, engine/ at its top, for readers; nil: the route answers 501.
+	Sources fs.FS
 	// Labs makes the labs out of the trace that they check; nil: the routes answer 501.
 	Labs func(labs.Trace) (Labs, error)
 	// Recorder keeps the run beyond the window; nil for none.
