@@ -64,6 +64,10 @@ func refuseError(c *gin.Context, err error) {
 		status, code = http.StatusNotFound, "notFound"
 	case errors.Is(err, administration.ErrConflict):
 		status, code = http.StatusConflict, "conflict"
+	case errors.Is(err, cluster.ErrGone):
+		status, code = http.StatusGone, "gone"
+	case errors.Is(err, cluster.ErrNotThere):
+		status, code = http.StatusNotFound, "notFound"
 	case errors.Is(err, cluster.ErrRefused):
 		status, code = http.StatusConflict, "refused"
 	case errors.Is(err, cluster.ErrUnknownNode):

@@ -90,6 +90,7 @@ func (a *Agent) routes() http.Handler {
 	routes.HandleFunc("GET /trace", a.streamTrace)
 	routes.HandleFunc("PUT /link", a.setLink)
 	a.routeDisk(routes)
+	routes.HandleFunc("POST /look", a.look)
 	slot := a.config.Slot
 	for action, do := range map[string]func(context.Context) error{
 		"kill": slot.Kill, "stop": slot.Stop, "start": slot.Start, "pause": slot.Pause, "resume": slot.Resume,
@@ -131,6 +132,8 @@ var kinds = []struct {
 	{cluster.ErrWrongState, "wrongState", http.StatusConflict},
 	{cluster.ErrRefused, "refused", http.StatusConflict},
 	{cluster.ErrInvalid, codeInvalid, http.StatusBadRequest},
+	{cluster.ErrGone, "gone", http.StatusGone},
+	{cluster.ErrNotThere, "notFound", http.StatusNotFound},
 }
 
 func refuse(w http.ResponseWriter, err error) {

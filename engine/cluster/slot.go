@@ -55,6 +55,8 @@ type life struct {
 	ready  chan struct{} // closed when the node serves
 	done   chan struct{} // closed when Run has returned and the state is set
 	err    error         // of Run; read after done
+	// node is set once it is made; guarded by Slot.mu.
+	node Runnable
 	// ending is the state that an end of Run leads to: StateFailed unless someone asked for it. Guarded by Slot.mu.
 	ending string
 }
@@ -227,6 +229,9 @@ func (s *Slot) run(ctx context.Context, l *life) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	l.node = n
+	s.mu.Unlock()
 	finished := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {

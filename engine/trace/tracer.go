@@ -58,6 +58,14 @@ func (t *Tracer) Node() string {
 	return t.node
 }
 
+// Run is the run that the tracer records.
+func (t *Tracer) Run() string {
+	if t == nil {
+		return ""
+	}
+	return t.run
+}
+
 // Emit records an event and returns its name, so that a later event can give it as cause.
 func (t *Tracer) Emit(event Event) Ref { return t.EmitCaused(Ref{}, event) }
 
