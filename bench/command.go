@@ -52,7 +52,7 @@ func Command() *cobra.Command {
 	command.Flags().StringVar(&b.directory, "directory", "", "where files are written; the temporary directory unless told")
 	command.Flags().IntVar(&b.rounds, "rounds", 5, "rounds of each measurement")
 	command.Flags().IntVar(&b.diskMiB, "disk-mib", 512, "MiB written in one round of the disk measurements")
-	command.Flags().IntVar(&b.reopenMiB, "reopen-mib", 1024, "MiB of clean segments that are opened again")
+	command.Flags().IntVar(&b.reopenMiB, "reopen-mib", 10240, "MiB of clean segments that are opened again; fewer where the disk has no room")
 	command.Flags().IntVar(&b.messages, "messages", 100_000, "messages of 1 KiB in one round of the client measurements")
 	command.Flags().StringSliceVar(&b.only, "only", nil, "measure these alone: log, ensemble, start, kafka, pulsar, tracing")
 	return command
