@@ -69,6 +69,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[KafkaTopicDeleted], add[KafkaPartitionStateChanged], add[KafkaReplicaRoleChanged], add[KafkaAppended],
 		add[KafkaHighWatermarkAdvanced], add[KafkaFollowerFetched], add[KafkaLogStartAdvanced], add[KafkaTruncated],
 		add[KafkaISRChanged], add[KafkaAcknowledged], add[KafkaRequestDelayed], add[KafkaGroupChanged], add[KafkaOffsetCommitted],
+		add[KafkaReactorMeasured], add[KafkaProduceRefused], add[KafkaLogShapeChanged],
 		add[PulsarBrokerRegistered], add[PulsarLeaderElected], add[PulsarBundleOwned], add[PulsarBundleReleased],
 		add[PulsarLookupAnswered], add[PulsarTopicLoaded], add[PulsarTopicUnloaded], add[PulsarTopicDeleted],
 		add[PulsarProducerAttached], add[PulsarProducerDetached], add[PulsarConsumerAttached], add[PulsarConsumerDetached],

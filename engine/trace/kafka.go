@@ -140,10 +140,12 @@ type KafkaRequestDelayed struct {
 
 // KafkaGroupMember is one member of a consumer group as its coordinator sees it.
 type KafkaGroupMember struct {
-	ID         string           `json:"id"`
-	InstanceID string           `json:"instanceID,omitempty"`
-	ClientID   string           `json:"clientID"`
-	Assigned   []KafkaPartition `json:"assigned"`
+	ID         string `json:"id"`
+	InstanceID string `json:"instanceID,omitempty"`
+	ClientID   string `json:"clientID"`
+	// Joined: its JoinGroup request waits for the other members.
+	Joined   bool             `json:"joined,omitempty"`
+	Assigned []KafkaPartition `json:"assigned"`
 }
 
 // KafkaGroupChanged: a group's state, generation or membership changed at its coordinator.
@@ -154,7 +156,9 @@ type KafkaGroupChanged struct {
 	Strategy   string             `json:"strategy"`
 	Leader     string             `json:"leader"`
 	Members    []KafkaGroupMember `json:"members"`
-	Reason     string             `json:"reason"`
+	// Pending counts the clients that were given a member id and have not joined with it yet.
+	Pending int    `json:"pending,omitempty"`
+	Reason  string `json:"reason"`
 }
 
 // KafkaOffsetCommitted: a group's committed offset moved. Hot.

@@ -20,8 +20,10 @@ func (s *State) Apply(record trace.Record) {
 		trace.KafkaTopicCreated, trace.KafkaTopicDeleted, trace.KafkaPartitionStateChanged, trace.KafkaISRChanged:
 		s.applyKafkaCluster(record.Node, event)
 	case trace.KafkaReplicaRoleChanged, trace.KafkaAppended, trace.KafkaHighWatermarkAdvanced, trace.KafkaFollowerFetched,
-		trace.KafkaLogStartAdvanced, trace.KafkaTruncated, trace.KafkaAcknowledged:
+		trace.KafkaLogStartAdvanced, trace.KafkaTruncated, trace.KafkaAcknowledged, trace.KafkaProduceRefused, trace.KafkaLogShapeChanged:
 		s.applyKafkaReplica(record.Node, event)
+	case trace.KafkaReactorMeasured:
+		s.kafkaReactorMeasured(record.Node, event)
 	case trace.KafkaGroupChanged, trace.KafkaOffsetCommitted:
 		s.applyKafkaGroup(record.Node, event)
 	case trace.PulsarBrokerRegistered, trace.PulsarLeaderElected, trace.PulsarBundleOwned, trace.PulsarBundleReleased,

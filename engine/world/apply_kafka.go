@@ -108,7 +108,7 @@ func (s *State) kafkaPartitionOrNew(name trace.KafkaPartition) *KafkaPartition {
 	if partition == nil {
 		// Epochs start below every real one, so that the first report counts.
 		partition = &KafkaPartition{Leader: -1, LeaderEpoch: -1, PartitionEpoch: -1, ISR: []int32{}, Replicas: []int32{},
-			Logs: map[string]*KafkaLog{}, Acknowledged: map[string]int64{}}
+			Logs: map[string]*KafkaLog{}, Acknowledged: map[string]int64{}, Refused: map[string]int64{}}
 		topic.Partitions[id32(name.Partition)] = partition
 	}
 	return partition
@@ -122,6 +122,7 @@ func (s *State) forgetKafkaBroker(node string) {
 	if known := s.Nodes[node]; known == nil || known.Role != "kafka" {
 		return
 	}
+	delete(s.Kafka.Reactors, node)
 	id := s.brokerID(node)
 	for _, topic := range s.Kafka.Topics {
 		for _, partition := range topic.Partitions {

@@ -35,6 +35,7 @@ func (s *State) kafkaGroupChanged(coordinator int32, event trace.KafkaGroupChang
 	group := s.kafkaGroup(event.Group, coordinator)
 	group.Coordinator, group.State, group.Generation = coordinator, event.State, event.Generation
 	group.Strategy, group.Leader = event.Strategy, event.Leader
+	group.Pending = event.Pending
 	group.Members = make(map[string]*KafkaGroupMember, len(event.Members))
 	for _, member := range event.Members {
 		assigned := make([]string, 0, len(member.Assigned))
@@ -42,6 +43,6 @@ func (s *State) kafkaGroupChanged(coordinator int32, event trace.KafkaGroupChang
 			assigned = append(assigned, partition.String())
 		}
 		slices.Sort(assigned)
-		group.Members[member.ID] = &KafkaGroupMember{InstanceID: member.InstanceID, ClientID: member.ClientID, Assigned: assigned}
+		group.Members[member.ID] = &KafkaGroupMember{InstanceID: member.InstanceID, ClientID: member.ClientID, Joined: member.Joined, Assigned: assigned}
 	}
 }

@@ -40,6 +40,14 @@ func (s *State) applyKafkaReplica(node string, event trace.Event) {
 				partition.Acknowledged[acks] = event.LastOffset
 			}
 		}
+	case trace.KafkaProduceRefused:
+		if partition := s.kafkaPartition(event.KafkaPartition); partition != nil {
+			partition.Refused[event.Error] += int64(event.Folded.Events())
+		}
+	case trace.KafkaLogShapeChanged:
+		if log := s.kafkaLog(event.KafkaPartition, s.brokerID(node)); log != nil {
+			log.take(event)
+		}
 	}
 }
 
@@ -65,7 +73,7 @@ func (s *State) kafkaLog(name trace.KafkaPartition, broker int32) *KafkaLog {
 	}
 	log := partition.Logs[id32(broker)]
 	if log == nil {
-		log = &KafkaLog{Role: "offline", LeaderEpoch: -1}
+		log = &KafkaLog{Role: "offline", LeaderEpoch: -1, Segments: []KafkaSegment{}, Epochs: []KafkaEpochStart{}}
 		partition.Logs[id32(broker)] = log
 	}
 	return log

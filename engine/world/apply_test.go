@@ -159,6 +159,9 @@ func TestCloneIsDeep(t *testing.T) {
 func pointers(value reflect.Value, found map[uintptr]bool) map[uintptr]bool {
 	switch value.Kind() {
 	case reflect.Pointer:
+		if value.IsNil() {
+			return found
+		}
 		found[value.Pointer()] = true
 		pointers(value.Elem(), found)
 	case reflect.Map:

@@ -8,7 +8,13 @@ import (
 // Clone returns a copy that shares nothing with the state, so that a reader can keep it while the state goes on.
 func (s *State) Clone() *State {
 	clone := *s
-	clone.Nodes = cloneMap(s.Nodes, func(node *Node) { node.Addresses = maps.Clone(node.Addresses) })
+	clone.Nodes = cloneMap(s.Nodes, func(node *Node) {
+		node.Addresses = maps.Clone(node.Addresses)
+		if node.Disk != nil {
+			disk := *node.Disk
+			node.Disk = &disk
+		}
+	})
 	clone.Links = cloneMap(s.Links, nil)
 	clone.Dropped = maps.Clone(s.Dropped)
 	clone.Ensemble.Servers = cloneMap(s.Ensemble.Servers, func(server *EnsembleServer) { server.Terms = slices.Clone(server.Terms) })
@@ -37,7 +43,10 @@ func (k Kafka) clone() Kafka {
 		topic.Partitions = cloneMap(topic.Partitions, func(partition *KafkaPartition) {
 			partition.ISR = slices.Clone(partition.ISR)
 			partition.Replicas = slices.Clone(partition.Replicas)
-			partition.Logs = cloneMap(partition.Logs, nil)
+			partition.Logs = cloneMap(partition.Logs, func(log *KafkaLog) {
+				log.Segments, log.Epochs = slices.Clone(log.Segments), slices.Clone(log.Epochs)
+			})
+			partition.Refused = maps.Clone(partition.Refused)
 			partition.Acknowledged = maps.Clone(partition.Acknowledged)
 		})
 	})
@@ -45,6 +54,7 @@ func (k Kafka) clone() Kafka {
 		group.Members = cloneMap(group.Members, func(member *KafkaGroupMember) { member.Assigned = slices.Clone(member.Assigned) })
 		group.Offsets = maps.Clone(group.Offsets)
 	})
+	k.Reactors = cloneMap(k.Reactors, func(reactor *KafkaReactor) { reactor.Waits = slices.Clone(reactor.Waits) })
 	return k
 }
 

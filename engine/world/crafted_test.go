@@ -105,6 +105,20 @@ func (r *run) kafka(start func(name, role string, id int, addresses map[string]s
 	r.at("kafka-2", trace.KafkaGroupChanged{Group: "g", State: "PreparingRebalance", Generation: 0, Reason: "a member joined"},
 		trace.KafkaGroupChanged{Group: "g", State: "Stable", Generation: 1, Strategy: "range", Leader: "m-1", Members: []trace.KafkaGroupMember{member}},
 		trace.KafkaOffsetCommitted{KafkaPartition: partition, Group: "g", Offset: 4})
+	r.at("kafka-2", trace.KafkaGroupChanged{Group: "g", State: "PreparingRebalance", Generation: 1, Leader: "m-1", Pending: 1,
+		Members: []trace.KafkaGroupMember{{ID: "m-1", ClientID: "student", Joined: true}, {ID: "m-2", InstanceID: "seat-7", ClientID: "other"}}},
+		trace.KafkaGroupChanged{Group: "g", State: "Stable", Generation: 2, Strategy: "range", Leader: "m-1", Members: []trace.KafkaGroupMember{member}})
+	r.at("kafka-1", trace.KafkaReactorMeasured{Connections: 4, Queued: 2, QueueLimit: 500, Busy: 8, Handlers: 8, Produces: 1, Fetches: 1, ReplicaFetch: 1, Others: 1,
+		Waits: []trace.KafkaWait{
+			{API: "Produce", Client: "student", Partition: "orders-0", Partitions: 2, Offset: 5, Since: time.Date(2026, 1, 1, 0, 0, 0, 120_500_000, time.UTC), TimeoutMS: 30_000},
+			{API: "Fetch", Client: "kafka-2", Partition: "orders-0", Partitions: 1, Offset: 5, MinBytes: 1, TimeoutMS: 500}}},
+		trace.KafkaLogShapeChanged{KafkaPartition: partition, Segments: []trace.KafkaSegment{{Base: 0, Bytes: 512}, {Base: 3, Bytes: 188}}, SegmentCount: 2,
+			Epochs: []trace.KafkaEpochStart{{Epoch: 0}, {Epoch: 1, Start: 4}}},
+		trace.KafkaLogShapeChanged{KafkaPartition: trace.KafkaPartition{Topic: "unknown"}},
+		trace.KafkaProduceRefused{KafkaPartition: partition, Error: "NOT_ENOUGH_REPLICAS", Acks: -1, ISR: 1, MinISR: 2, Folded: 3},
+		trace.KafkaProduceRefused{KafkaPartition: partition, Error: "NOT_ENOUGH_REPLICAS", Acks: -1, ISR: 1, MinISR: 2},
+		trace.KafkaProduceRefused{KafkaPartition: trace.KafkaPartition{Topic: "unknown"}, Error: "UNKNOWN_TOPIC_OR_PARTITION", Acks: 1})
+	r.at("kafka-2", trace.KafkaReactorMeasured{Handlers: 8, QueueLimit: 500})
 	r.at("kafka-1", trace.KafkaISRChanged{KafkaPartition: partition, ISR: []int32{1}, Removed: []int32{2}, PartitionEpoch: 1},
 		// The controller's older report arrives late and changes nothing.
 		trace.KafkaPartitionStateChanged{KafkaPartition: partition, Leader: 1, ISR: []int32{1, 2}, Replicas: []int32{1, 2}, ControllerEpoch: 1, Reason: "created"},

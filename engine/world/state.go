@@ -141,6 +141,8 @@ type Kafka struct {
 	Brokers map[string]*KafkaBroker `json:"brokers"`
 	Topics  map[string]*KafkaTopic  `json:"topics"`
 	Groups  map[string]*KafkaGroup  `json:"groups"`
+	// Reactors by node name: how busy each broker's network layer is.
+	Reactors map[string]*KafkaReactor `json:"reactors"`
 }
 
 // Controller is the broker that holds /controller.
@@ -179,6 +181,8 @@ type KafkaPartition struct {
 	// Acknowledged: by the acks of the request ("-1", "1"), the last offset whose producer was told that it is stored; a missing key
 	// means none.
 	Acknowledged map[string]int64 `json:"acknowledged"`
+	// Refused: by the protocol's name of the error, how many produce requests were refused while this state was watching.
+	Refused map[string]int64 `json:"refused"`
 }
 
 // KafkaLog is one replica's log.
@@ -191,6 +195,51 @@ type KafkaLog struct {
 	// FetchedLEO is this follower's log end as its leader knows it from the last fetch.
 	FetchedLEO int64 `json:"fetchedLEO"`
 	Bytes      int64 `json:"bytes"` // appended while this state was watching
+	// Segments, oldest first, the newest 16 of SegmentCount; the last one is the active one.
+	Segments     []KafkaSegment `json:"segments"`
+	SegmentCount int            `json:"segmentCount"`
+	// Epochs: where each leader epoch begins in this log, oldest first, the newest 16 of them.
+	Epochs []KafkaEpochStart `json:"epochs"`
+}
+
+// KafkaSegment is one file of a log.
+type KafkaSegment struct {
+	Base  int64 `json:"base"`  // first offset
+	Bytes int64 `json:"bytes"` // of the active one: when it was told last
+}
+
+// KafkaEpochStart is where a leader epoch begins in a log.
+type KafkaEpochStart struct {
+	Epoch int32 `json:"epoch"`
+	Start int64 `json:"start"`
+}
+
+// KafkaReactor is how busy a broker's network layer is, as it measured last.
+type KafkaReactor struct {
+	Connections int `json:"connections"`
+	Queued      int `json:"queued"` // requests in the request queue
+	QueueLimit  int `json:"queueLimit"`
+	Busy        int `json:"busy"` // handlers at work
+	Handlers    int `json:"handlers"`
+	// What waits in the purgatory: acks=all for replicas, fetches of consumers and of followers for records, others for the cluster.
+	Produces     int `json:"produces"`
+	Fetches      int `json:"fetches"`
+	ReplicaFetch int `json:"replicaFetch"`
+	Others       int `json:"others"`
+	// Waits, one by one, 12 at most.
+	Waits []KafkaWait `json:"waits"`
+}
+
+// KafkaWait is a request in the purgatory.
+type KafkaWait struct {
+	API        string `json:"api"`
+	Client     string `json:"client"`     // the follower that fetches, or the client id
+	Partition  string `json:"partition"`  // the first of Partitions; empty when it does not wait for one
+	Partitions int    `json:"partitions"` // that it waits for
+	Offset     int64  `json:"offset"`     // a produce waits until the high watermark is there, a fetch for a record at it
+	MinBytes   int    `json:"minBytes"`   // of a fetch
+	Since      string `json:"since"`      // RFC 3339; empty for a fetch, which asks again when its time is up
+	TimeoutMS  int64  `json:"timeoutMS"`
 }
 
 // KafkaGroup is a consumer group at its coordinator.
@@ -202,6 +251,8 @@ type KafkaGroup struct {
 	Leader      string `json:"leader"` // member id
 	// Members by member id.
 	Members map[string]*KafkaGroupMember `json:"members"`
+	// Pending counts the clients that were given a member id and have not joined with it yet.
+	Pending int `json:"pending"`
 	// Offsets committed, by "topic-partition".
 	Offsets map[string]int64 `json:"offsets"`
 }
@@ -210,6 +261,8 @@ type KafkaGroup struct {
 type KafkaGroupMember struct {
 	InstanceID string `json:"instanceID"`
 	ClientID   string `json:"clientID"`
+	// Joined: while the group rebalances, its JoinGroup request is there and waits for the other members.
+	Joined bool `json:"joined"`
 	// Assigned lists "topic-partition" names, sorted.
 	Assigned []string `json:"assigned"`
 }
@@ -392,6 +445,7 @@ func New() *State {
 		Kafka: Kafka{
 			Controller: Controller{Broker: -1},
 			Brokers:    map[string]*KafkaBroker{}, Topics: map[string]*KafkaTopic{}, Groups: map[string]*KafkaGroup{},
+			Reactors: map[string]*KafkaReactor{},
 		},
 		Pulsar: Pulsar{
 			Brokers: map[string]*PulsarBroker{}, Bundles: map[string]*Bundle{}, Topics: map[string]*PulsarTopic{},

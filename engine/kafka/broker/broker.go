@@ -215,7 +215,7 @@ func (b *Broker) assemble() (server *reactor.Server, err error) {
 	b.table.Add(b.groups.APIs()...)
 	b.table.Add(b.driver.APIs()...)
 	return reactor.NewServer(reactor.Config{
-		Table: b.table, Tracer: b.config.Tracer, Logger: b.logger, TopicNames: b.topicName,
+		Table: b.table, Tracer: b.config.Tracer, Logger: b.logger, TopicNames: b.topicName, Purgatory: b.purgatory,
 		Processors: b.settings.processors, Handlers: b.settings.handlers, QueuedRequests: b.settings.queuedRequests,
 		MaxConnections: b.settings.maxConnections, MaxRequestBytes: b.settings.maxRequestBytes, IdleTimeout: b.settings.idleTimeout,
 	})

@@ -73,7 +73,7 @@ func (l offsetsLog) Append(index, leaderEpoch int32, batch []byte, timeout time.
 			return
 		}
 		part := &producePart{partition: p, result: result}
-		l.broker.purgatory.Watch(&coordinatorAppend{part, committed}, timeout, produceKey(p.name))
+		l.broker.purgatory.Watch(&coordinatorAppend{part, committed, timeout}, timeout, produceKey(p.name))
 	})
 	if !posted {
 		committed(kerr.NotLeaderForPartition)
@@ -84,6 +84,7 @@ func (l offsetsLog) Append(index, leaderEpoch int32, batch []byte, timeout time.
 type coordinatorAppend struct {
 	part      *producePart
 	committed func(error)
+	timeout   time.Duration
 }
 
 // Ready implements reactor.Operation.

@@ -31,6 +31,7 @@ type partition struct {
 	sinceSync    int64 // records
 	lastSync     time.Time
 	roleReported bool
+	shapeTold    uint64 // one more than the log's shape that the trace was told; 0: none
 
 	view    atomic.Pointer[partitionView]
 	topic   atomic.Pointer[configs.TopicSettings]
@@ -145,6 +146,7 @@ func (p *partition) publish() *partitionView {
 // apply publishes and carries out what the pure state decided.
 func (p *partition) apply(effects replica.Effects, c change) {
 	view := p.publish()
+	p.emitShape()
 	if effects.HighWatermarkAdvanced {
 		c.highWatermark = true
 		p.deps.tracer.Emit(trace.KafkaHighWatermarkAdvanced{KafkaPartition: p.name, Role: view.Role.String(), HighWatermark: view.HighWatermark})
@@ -160,10 +162,21 @@ func (p *partition) apply(effects replica.Effects, c change) {
 
 func (p *partition) emitRole() {
 	view := p.view.Load()
+	p.roleReported = true
 	p.deps.tracer.Emit(trace.KafkaReplicaRoleChanged{
 		KafkaPartition: p.name, Role: view.Role.String(), Leader: view.Leader, LeaderEpoch: view.LeaderEpoch,
 		LEO: view.LEO, HighWatermark: view.HighWatermark, LogStart: view.LogStart,
 	})
+}
+
+// emitShape tells of which segments and leader epochs the log is made, when that has changed. The trace hears of a replica first.
+func (p *partition) emitShape() {
+	shape := p.log.Shape() + 1
+	if shape == p.shapeTold || !p.roleReported {
+		return
+	}
+	p.shapeTold = shape
+	p.deps.tracer.Emit(shapeOf(p.name, p.log.Records().Segments(), p.log.Epochs().Entries()))
 }
 
 // becomeLeader takes the leader's role in a new epoch.

@@ -141,6 +141,7 @@ func (op *produceOperation) oneDone() {
 func (op *produceOperation) finishUnacknowledged() {
 	for _, part := range op.parts {
 		if part.result.err != nil {
+			op.showRefusal(part)
 			op.request.Disconnect(part.result.err)
 			return
 		}
@@ -242,6 +243,7 @@ func (op *produceOperation) answer(part *producePart, response *kmsg.ProduceResp
 		record.RelativeOffset, record.ErrorMessage = bad.Index, kmsg.StringPtr(bad.Text)
 		answer.ErrorRecords = append(answer.ErrorRecords, record)
 	}
+	op.showRefusal(part)
 	switch part.result.err {
 	case nil:
 		op.broker.config.Tracer.EmitCaused(op.request.Cause, trace.KafkaAcknowledged{
@@ -254,6 +256,21 @@ func (op *produceOperation) answer(part *producePart, response *kmsg.ProduceResp
 		answer.BaseOffset = -1
 	}
 	return answer
+}
+
+// showRefusal tells the trace about a partition that the client gets an error for.
+func (op *produceOperation) showRefusal(part *producePart) {
+	if part.result.err == nil {
+		return
+	}
+	event := trace.KafkaProduceRefused{
+		KafkaPartition: trace.KafkaPartition{Topic: part.topic, Partition: part.number}, Error: part.result.err.Message, Acks: op.body.Acks,
+		Appended: part.pending,
+	}
+	if part.partition != nil {
+		event.ISR, event.MinISR = len(part.partition.view.Load().ISR), part.partition.topic.Load().MinISR
+	}
+	op.broker.config.Tracer.EmitCaused(op.request.Cause, event)
 }
 
 // tellLeader saves the client a Metadata request (KIP-951, version 10 on).

@@ -32,15 +32,20 @@ type delayed struct {
 	ready    func(*metadata.Snapshot) bool
 	complete func(expired bool)
 	metadata func() *metadata.Snapshot
+	about    trace.KafkaWait
 }
 
 func (w delayed) Ready() bool           { return w.ready(w.metadata()) }
 func (w delayed) Complete(expired bool) { w.complete(expired) }
 
+func (w delayed) Waits() reactor.WaitKind   { return reactor.WaitsForCluster }
+func (w delayed) Describe() trace.KafkaWait { return w.about }
+
 // await completes a request when this broker's metadata say so, or when its time is up.
 func (d *Driver) await(r *reactor.Request, timeoutMillis int32, ready func(*metadata.Snapshot) bool, complete func(expired bool)) {
 	operation := delayed{ready: ready, complete: complete, metadata: d.config.Metadata}
 	timeout := max(0, time.Duration(timeoutMillis)*time.Millisecond)
+	operation.about = trace.KafkaWait{API: kmsg.NameForKey(r.Key), Client: r.ClientID, TimeoutMS: timeout.Milliseconds()}
 	if waiting := d.config.Purgatory.Watch(operation, timeout, metadataKey{}); waiting > 0 {
 		d.config.Tracer.EmitCaused(r.Cause, trace.KafkaRequestDelayed{
 			API: kmsg.NameForKey(r.Key), Subject: reactor.DescribeRequest(r.Body).Subject, Exchange: r.Exchange, Waiting: waiting,

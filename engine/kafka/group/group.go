@@ -196,12 +196,12 @@ func (g *Group) refuseSync(ticket Ticket, err *kerr.Error) {
 func (g *Group) show(reason string) {
 	event := trace.KafkaGroupChanged{
 		Group: g.id, State: string(g.state), Generation: g.generation, Strategy: g.protocol, Leader: g.leader, Reason: reason,
-		Members: []trace.KafkaGroupMember{},
+		Members: []trace.KafkaGroupMember{}, Pending: len(g.pending),
 	}
 	for _, id := range g.order {
 		m := g.members[id]
 		event.Members = append(event.Members, trace.KafkaGroupMember{
-			ID: m.id, InstanceID: m.instanceID, ClientID: m.clientID, Assigned: assignedPartitions(g.protocolType, m.assignment),
+			ID: m.id, InstanceID: m.instanceID, ClientID: m.clientID, Joined: m.join != 0, Assigned: assignedPartitions(g.protocolType, m.assignment),
 		})
 	}
 	g.effects.Events = append(g.effects.Events, event)

@@ -175,5 +175,7 @@ func (g *Group) rejoin(m *member, r JoinRequest, now time.Time, reason string) {
 	m.join = r.Ticket
 	if g.state != PreparingRebalance {
 		g.prepareRebalance(now, reason)
+		return
 	}
+	g.show(reason)
 }

@@ -12,11 +12,11 @@ import { Story } from './story';
 import { tablesOf } from './tables';
 
 function log(change: Partial<KafkaLog>): KafkaLog {
-  return { role: 'follower', leaderEpoch: 0, logStart: 0, leo: 0, highWatermark: 0, fetchedLEO: 0, bytes: 0, ...change };
+  return { role: 'follower', leaderEpoch: 0, logStart: 0, leo: 0, highWatermark: 0, fetchedLEO: 0, bytes: 0, segments: [], segmentCount: 0, epochs: [], ...change };
 }
 
 function partition(change: Partial<KafkaPartition>): KafkaPartition {
-  return { leader: 1, leaderEpoch: 0, isr: [1, 2], replicas: [1, 2, 3], partitionEpoch: 0, logs: {}, acknowledged: {}, ...change };
+  return { leader: 1, leaderEpoch: 0, isr: [1, 2], replicas: [1, 2, 3], partitionEpoch: 0, logs: {}, acknowledged: {}, refused: {}, ...change };
 }
 
 function threeBrokers(): State {
@@ -64,8 +64,8 @@ describe('Kafka-mode', () => {
 
   it('counts a group’s lag up to the high watermark of the leader', () => {
     const state = threeBrokers();
-    const members = { m: { instanceID: '', clientID: 'c', assigned: ['orders-0'] } };
-    state.kafka.groups.readers = { coordinator: 1, state: 'Stable', generation: 1, strategy: 'range', leader: 'm', members, offsets: { 'orders-0': 7 } };
+    const members = { m: { instanceID: '', clientID: 'c', joined: false, assigned: ['orders-0'] } };
+    state.kafka.groups.readers = { coordinator: 1, state: 'Stable', generation: 1, strategy: 'range', leader: 'm', members, pending: 0, offsets: { 'orders-0': 7 } };
     const scene = kafkaScene(state);
     expect(scene.groups[0]!.partitions).toEqual([{ partition: 'orders-0', committed: 7, end: 10, lag: 3 }]);
     expect(scene.brokers[0]!.topics[0]!.strips[0]!.committed).toEqual([{ group: 'readers', offset: 7 }]);

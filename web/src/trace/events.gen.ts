@@ -347,6 +347,8 @@ export interface KafkaGroupMember {
   id: string;
   instanceID?: string;
   clientID: string;
+  /** Joined: its JoinGroup request waits for the other members. */
+  joined?: boolean;
   assigned: KafkaPartition[] | null;
 }
 
@@ -359,6 +361,8 @@ export interface KafkaGroupChanged {
   strategy: string;
   leader: string;
   members: KafkaGroupMember[] | null;
+  /** Pending counts the clients that were given a member id and have not joined with it yet. */
+  pending?: number;
   reason: string;
 }
 
@@ -367,6 +371,95 @@ export interface KafkaOffsetCommitted extends KafkaPartition {
   group: string;
   offset: number;
   folded?: number;
+}
+
+/**
+ * KafkaReactorMeasured: how busy a broker's network layer is. A gauge: recorded when something changed, ten times a second at most, and
+ * once more when it is calm again. Queued and Busy are the most since the record before; requests that are too common to be told
+ * (heartbeats, fetches of a session that ask for nothing new) count only while a measurement meets them.
+ */
+export interface KafkaReactorMeasured {
+  connections: number;
+  /** requests in the request queue */
+  queued: number;
+  /** queued.max.requests; when it is reached, clients are held back */
+  queueLimit: number;
+  /** handlers at work */
+  busy: number;
+  /** num.io.threads */
+  handlers: number;
+  /** What waits in the purgatory, by what it waits for; the most since the record before. */
+  produces: number;
+  /** of consumers: for records */
+  fetches: number;
+  /** of followers: for records */
+  replicaFetch: number;
+  /** for the cluster: a topic to be created, metadata to be heard */
+  others: number;
+  /**
+   * Waits are requests in the purgatory one by one, those that have waited longest first: 12 at most. A request that waits for
+   * replicas is listed once it has waited for 100 ms.
+   */
+  waits?: KafkaWait[];
+}
+
+/** KafkaWait is a request in the purgatory. */
+export interface KafkaWait {
+  /** Produce, Fetch, CreateTopics …; OffsetCommit stands for all that a group coordinator writes */
+  api: string;
+  /** Client is the follower that fetches, or the client id of who waits. */
+  client?: string;
+  /** Partition that it waits for, the first of Partitions; empty when it does not wait for one. */
+  partition?: string;
+  partitions?: number;
+  /** Offset: a produce request waits until the high watermark is there; a fetch waits for a record at it. */
+  offset: number;
+  /** MinBytes is how much a fetch waits for. */
+  minBytes?: number;
+  /**
+   * Since is when it began to wait; only of a produce request and other long waits: a fetch asks again when its time is up, so that its
+   * beginning says nothing.
+   */
+  since?: string;
+  /** TimeoutMS is how long it waits at most. */
+  timeoutMS: number;
+}
+
+/** KafkaProduceRefused: a partition of a produce request was answered with an error. Hot. */
+export interface KafkaProduceRefused extends KafkaPartition {
+  /** the protocol's name, such as NOT_ENOUGH_REPLICAS */
+  error: string;
+  acks: number;
+  /** ISR is how many replicas are in sync, MinISR is min.insync.replicas; 0 when this broker has no replica. */
+  isr: number;
+  minISR: number;
+  /** Appended: the records are in the leader's log all the same, and nobody knows whether they stay. */
+  appended?: boolean;
+  folded?: number;
+}
+
+/** KafkaLogShapeChanged: a replica's log has other segments or other leader epochs than before. Hot. */
+export interface KafkaLogShapeChanged extends KafkaPartition {
+  /** Segments, oldest first, the newest 16 of SegmentCount. The last one is the active one, which grows on. */
+  segments: KafkaSegment[] | null;
+  segmentCount: number;
+  /** Epochs says where each leader epoch begins, oldest first, the newest 16 of them. */
+  epochs: KafkaEpochStart[] | null;
+  folded?: number;
+}
+
+/** KafkaSegment is one file of a log. */
+export interface KafkaSegment {
+  /** first offset, which is the file's name */
+  base: number;
+  /** of the active segment: when the shape was told */
+  bytes: number;
+}
+
+/** KafkaEpochStart is where a leader epoch begins in a log. */
+export interface KafkaEpochStart {
+  epoch: number;
+  start: number;
 }
 
 /**
@@ -895,6 +988,8 @@ export interface WorldKafka {
   brokers: Record<string, WorldKafkaBroker>;
   topics: Record<string, WorldKafkaTopic>;
   groups: Record<string, WorldKafkaGroup>;
+  /** Reactors by node name: how busy each broker's network layer is. */
+  reactors: Record<string, WorldKafkaReactor>;
 }
 
 /** Controller is the broker that holds /controller. */
@@ -939,6 +1034,8 @@ export interface WorldKafkaPartition {
    * means none.
    */
   acknowledged: Record<string, number>;
+  /** Refused: by the protocol's name of the error, how many produce requests were refused while this state was watching. */
+  refused: Record<string, number>;
 }
 
 /** KafkaLog is one replica's log. */
@@ -955,6 +1052,61 @@ export interface WorldKafkaLog {
   fetchedLEO: number;
   /** appended while this state was watching */
   bytes: number;
+  /** Segments, oldest first, the newest 16 of SegmentCount; the last one is the active one. */
+  segments: WorldKafkaSegment[];
+  segmentCount: number;
+  /** Epochs: where each leader epoch begins in this log, oldest first, the newest 16 of them. */
+  epochs: WorldKafkaEpochStart[];
+}
+
+/** KafkaSegment is one file of a log. */
+export interface WorldKafkaSegment {
+  /** first offset */
+  base: number;
+  /** of the active one: when it was told last */
+  bytes: number;
+}
+
+/** KafkaEpochStart is where a leader epoch begins in a log. */
+export interface WorldKafkaEpochStart {
+  epoch: number;
+  start: number;
+}
+
+/** KafkaReactor is how busy a broker's network layer is, as it measured last. */
+export interface WorldKafkaReactor {
+  connections: number;
+  /** requests in the request queue */
+  queued: number;
+  queueLimit: number;
+  /** handlers at work */
+  busy: number;
+  handlers: number;
+  /** What waits in the purgatory: acks=all for replicas, fetches of consumers and of followers for records, others for the cluster. */
+  produces: number;
+  fetches: number;
+  replicaFetch: number;
+  others: number;
+  /** Waits, one by one, 12 at most. */
+  waits: WorldKafkaWait[];
+}
+
+/** KafkaWait is a request in the purgatory. */
+export interface WorldKafkaWait {
+  api: string;
+  /** the follower that fetches, or the client id */
+  client: string;
+  /** the first of Partitions; empty when it does not wait for one */
+  partition: string;
+  /** that it waits for */
+  partitions: number;
+  /** a produce waits until the high watermark is there, a fetch for a record at it */
+  offset: number;
+  /** of a fetch */
+  minBytes: number;
+  /** RFC 3339; empty for a fetch, which asks again when its time is up */
+  since: string;
+  timeoutMS: number;
 }
 
 /** KafkaGroup is a consumer group at its coordinator. */
@@ -969,6 +1121,8 @@ export interface WorldKafkaGroup {
   leader: string;
   /** Members by member id. */
   members: Record<string, WorldKafkaGroupMember>;
+  /** Pending counts the clients that were given a member id and have not joined with it yet. */
+  pending: number;
   /** Offsets committed, by "topic-partition". */
   offsets: Record<string, number>;
 }
@@ -977,6 +1131,8 @@ export interface WorldKafkaGroup {
 export interface WorldKafkaGroupMember {
   instanceID: string;
   clientID: string;
+  /** Joined: while the group rebalances, its JoinGroup request is there and waits for the other members. */
+  joined: boolean;
   /** Assigned lists "topic-partition" names, sorted. */
   assigned: string[];
 }
@@ -1318,8 +1474,18 @@ export interface WorkloadSpec {
   group: string;
   /** Exclusive, Shared, Failover, Key_Shared; Shared unless told */
   subscriptionType: string;
+  /** Strategy is how a Kafka-mode group shares partitions out: range, roundrobin, sticky, cooperative-sticky; cooperative-sticky unless told. */
+  strategy: string;
+  /** Static gives each Kafka-mode consumer an instance id (GROUP-1, GROUP-2, …), so that it can go and come back without a rebalance. */
+  static: boolean;
   /** on each side: stop producing after so many; 0: go on */
   maxMessages: number;
+}
+
+/** Change is what can be changed of a workload that runs. */
+export interface WorkloadChange {
+  /** on each side; 0 to 16 */
+  consumers: number;
 }
 
 /** Status is a workload and how far it has got. */
@@ -1362,8 +1528,13 @@ export interface LabVerdict {
   observed: string;
   /** Event is the number of the record that decides, for the page's clock; 0 when there is none. */
   event: number;
-  /** Hint is shown after some checks that did not pass. */
-  hint?: string;
+  /** Hints are those that have come, the oldest first. */
+  hints: string[];
+  /** Asks lists the questions that must be answered before the task opens. */
+  asks: string[];
+  /** HeldMS says for how long the condition has held without a break, of the HoldMS that it must; both 0 where it need not. */
+  heldMS: number;
+  holdMS: number;
 }
 
 // ---- notes ----
@@ -1712,9 +1883,12 @@ export interface EventByKind {
   "kafka.groupChanged": KafkaGroupChanged;
   "kafka.highWatermarkAdvanced": KafkaHighWatermarkAdvanced;
   "kafka.isrChanged": KafkaISRChanged;
+  "kafka.logShapeChanged": KafkaLogShapeChanged;
   "kafka.logStartAdvanced": KafkaLogStartAdvanced;
   "kafka.offsetCommitted": KafkaOffsetCommitted;
   "kafka.partitionStateChanged": KafkaPartitionStateChanged;
+  "kafka.produceRefused": KafkaProduceRefused;
+  "kafka.reactorMeasured": KafkaReactorMeasured;
   "kafka.replicaRoleChanged": KafkaReplicaRoleChanged;
   "kafka.requestDelayed": KafkaRequestDelayed;
   "kafka.topicCreated": KafkaTopicCreated;
@@ -1814,9 +1988,12 @@ export const kinds: readonly Kind[] = [
   "kafka.groupChanged",
   "kafka.highWatermarkAdvanced",
   "kafka.isrChanged",
+  "kafka.logShapeChanged",
   "kafka.logStartAdvanced",
   "kafka.offsetCommitted",
   "kafka.partitionStateChanged",
+  "kafka.produceRefused",
+  "kafka.reactorMeasured",
   "kafka.replicaRoleChanged",
   "kafka.requestDelayed",
   "kafka.topicCreated",

@@ -72,8 +72,10 @@ func (c *connection) serveOne() error {
 		size := binary.BigEndian.AppendUint32(make([]byte, 0, 4), uint32(len(frame)))
 		request.Cause = c.server.tracer.EmitMessage(trace.Ref{}, received, trace.Frame{Kind: request.Key, Version: request.Version, Head: size, Body: frame})
 	}
+	request.common = note.Skip
 	select {
 	case c.server.queue <- request: // a full queue holds this client back, and with it all that it sends
+		c.server.gauge.queued(request, len(c.server.queue))
 	case <-c.server.stopping:
 		return net.ErrClosed
 	}

@@ -1,9 +1,12 @@
 package reactor
 
 import (
+	"container/list"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"twinlog/engine/trace"
 )
 
 // Operation is a request that waits in the purgatory.
@@ -13,7 +16,23 @@ type Operation interface {
 	Ready() bool
 	// Complete answers the request. It is called exactly once; expired means that its time ran out before it was ready.
 	Complete(expired bool)
+	// Waits is what kind of wait it is, and Describe tells about it. Both are for the trace: any goroutine may call them while the
+	// operation waits, and once after it has ended.
+	Waits() WaitKind
+	Describe() trace.KafkaWait
 }
+
+// WaitKind is what an operation waits for.
+type WaitKind uint8
+
+// The kinds of waits.
+const (
+	WaitsForReplicas WaitKind = iota // a produce request with acks=all
+	WaitsForRecords                  // a consumer's fetch
+	WaitsToReplicate                 // a follower's fetch
+	WaitsForCluster                  // a topic to be created, metadata to be heard
+	waitKinds
+)
 
 // Purgatory holds the requests that cannot be answered yet. Each watches the keys that it depends on (a partition, say). Whoever changes
 // something calls Wake with its key. Keys are comparable values.
@@ -25,6 +44,9 @@ type Purgatory struct {
 	watchers map[any]map[*delayed]struct{}
 	closed   bool
 	waiting  atomic.Int64
+	oldest   *list.List // of *delayed, those that wait longest first
+	kinds    [waitKinds]int
+	peaks    [waitKinds]int // most of a kind since they were measured
 
 	completions chan *delayed
 	stop        chan struct{}
@@ -36,13 +58,15 @@ type delayed struct {
 	operation Operation
 	keys      []any
 	timer     *time.Timer
-	done      atomic.Bool // set by whoever completes it
+	since     time.Time
+	place     *list.Element // in Purgatory.oldest
+	done      atomic.Bool   // set by whoever completes it
 }
 
 // NewPurgatory returns an empty purgatory with a few workers that complete what Wake found ready, so that the goroutine that changed a
 // partition goes on with its work.
 func NewPurgatory(workers int) *Purgatory {
-	p := &Purgatory{watchers: map[any]map[*delayed]struct{}{}, completions: make(chan *delayed, 256), stop: make(chan struct{})}
+	p := &Purgatory{watchers: map[any]map[*delayed]struct{}{}, oldest: list.New(), completions: make(chan *delayed, 256), stop: make(chan struct{})}
 	for range workers {
 		p.workers.Go(p.work)
 	}
@@ -67,7 +91,7 @@ func (p *Purgatory) Watch(operation Operation, timeout time.Duration, keys ...an
 		operation.Complete(false)
 		return 0
 	}
-	d := &delayed{operation: operation, keys: keys}
+	d := &delayed{operation: operation, keys: keys, since: time.Now()}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -81,6 +105,10 @@ func (p *Purgatory) Watch(operation Operation, timeout time.Duration, keys ...an
 		p.watchers[key][d] = struct{}{}
 	}
 	waiting := int(p.waiting.Add(1))
+	d.place = p.oldest.PushBack(d)
+	kind := operation.Waits()
+	p.kinds[kind]++
+	p.peaks[kind] = max(p.peaks[kind], p.kinds[kind])
 	d.timer = time.AfterFunc(timeout, func() {
 		if p.take(d) {
 			operation.Complete(true)
@@ -136,6 +164,8 @@ func (p *Purgatory) take(d *delayed) bool {
 		}
 	}
 	p.waiting.Add(-1)
+	p.oldest.Remove(d.place)
+	p.kinds[d.operation.Waits()]--
 	d.timer.Stop()
 	return true
 }

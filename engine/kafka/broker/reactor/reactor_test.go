@@ -239,7 +239,11 @@ type operation struct {
 	expired   atomic.Bool
 }
 
-func (o *operation) Ready() bool { return o.ready.Load() }
+func (o *operation) Ready() bool     { return o.ready.Load() }
+func (o *operation) Waits() WaitKind { return WaitsForReplicas }
+func (o *operation) Describe() trace.KafkaWait {
+	return trace.KafkaWait{API: "Produce", Partition: "orders-0", Offset: 5}
+}
 func (o *operation) Complete(expired bool) {
 	o.completed.Add(1)
 	o.expired.Store(expired)

@@ -35,6 +35,7 @@ type Request struct {
 	// Cause is the record that says that the request was received; the zero Ref when it was too common to be recorded.
 	Cause trace.Ref
 
+	common     bool // too common to be told in the trace
 	connection *connection
 	answer     chan answer // holds one
 	state      atomic.Int32

@@ -18,6 +18,8 @@ type Config struct {
 	Table  *Table
 	Tracer *trace.Tracer
 	Logger *slog.Logger
+	// Purgatory is where the handlers let requests wait; the trace tells of it. It may be nil.
+	Purgatory *Purgatory
 	// TopicNames may be nil.
 	TopicNames TopicNamer
 
@@ -58,6 +60,7 @@ type Server struct {
 	processors  []*processor
 	connections atomic.Int64
 	refused     atomic.Int64
+	gauge       gauge
 	stopping    chan struct{}
 }
 
@@ -87,6 +90,7 @@ type Listener struct {
 // have ended. A server serves once.
 func (s *Server) Serve(ctx context.Context, listeners ...Listener) error {
 	var acceptors, handlers sync.WaitGroup
+	handlers.Go(s.measure)
 	for range s.config.Handlers {
 		handlers.Go(s.handle)
 	}
@@ -156,7 +160,9 @@ func temporary(err error) bool {
 func (s *Server) handle() {
 	for request := range s.queue {
 		api, _ := s.table.Find(request.Key)
+		s.gauge.begin(request)
 		api.Handle(request)
+		s.gauge.end()
 	}
 }
 

@@ -36,7 +36,8 @@ type Log struct {
 	producers replica.Producers
 	topicID   metadata.TopicID
 
-	segment int64 // base of the segment that was appended to last: a change means that one was sealed
+	shape   uint64 // counts changes of segments and epochs
+	segment int64  // base of the segment that was appended to last: a change means that one was sealed
 }
 
 // Open opens the log in a directory, which is made when missing, and rebuilds what is not on disk.
@@ -201,6 +202,9 @@ func (l *Log) Epochs() *replica.Epochs { return &l.epochs }
 // Producers is the idempotent producers.
 func (l *Log) Producers() *replica.Producers { return &l.producers }
 
+// Shape changes whenever the segments or the leader epochs do, so that the owner can tell cheaply whether to look.
+func (l *Log) Shape() uint64 { return l.shape }
+
 // TopicID is the id of the topic that the log belongs to; zero when it was never told.
 func (l *Log) TopicID() metadata.TopicID { return l.topicID }
 
@@ -225,6 +229,7 @@ func (l *Log) BeginEpoch(epoch int32) error {
 }
 
 func (l *Log) saveEpochs() error {
+	l.shape++
 	entries := l.epochs.Entries()
 	lines := make([]string, len(entries))
 	for i, entry := range entries {
@@ -242,6 +247,9 @@ func (l *Log) Append(batches []byte, now time.Time) error {
 		return err
 	}
 	rolled := l.segment >= 0 && location.Segment != l.segment
+	if location.Segment != l.segment {
+		l.shape++
+	}
 	l.segment = location.Segment
 	newEpoch := false
 	err = records.Each(batches, func(h records.Header, _ []byte) error {
@@ -332,6 +340,7 @@ func (l *Log) DeleteBefore(start int64) error {
 	if err := l.records.DeleteBefore(start); err != nil {
 		return err
 	}
+	l.shape++
 	if l.epochs.TruncateFromStart(l.records.Start()) {
 		return l.saveEpochs()
 	}

@@ -1,4 +1,5 @@
 import type { EventData, KafkaGroup, KafkaLog, KafkaPartition, State, TypedRecord } from '../types';
+import { reactorMeasured } from './kafka-reactor';
 import { own, put } from './maps';
 
 export function applyKafka(state: State, record: TypedRecord): void {
@@ -40,6 +41,8 @@ export function applyKafka(state: State, record: TypedRecord): void {
       put(groupOrNew(state, group, brokerID(state, record.node)).offsets, `${topic}-${partition}`, offset);
       return;
     }
+    case 'kafka.reactorMeasured':
+      return reactorMeasured(state, record.node, record.data);
     default:
       return applyReplica(state, record);
   }
@@ -92,6 +95,22 @@ function applyReplica(state: State, record: TypedRecord): void {
       if (last === undefined || record.data.lastOffset > last) put(partition.acknowledged, record.data.acks, record.data.lastOffset);
       return;
     }
+    case 'kafka.produceRefused': {
+      const partition = partitionOf(state, record.data.topic, record.data.partition);
+      if (!partition) return;
+      const { error, folded } = record.data;
+      put(partition.refused, error, (own(partition.refused, error) ?? 0) + Math.max(1, folded ?? 0));
+      return;
+    }
+    case 'kafka.logShapeChanged': {
+      const log = here();
+      if (!log) return;
+      const { segments, segmentCount, epochs } = record.data;
+      log.segments = (segments ?? []).map(({ base, bytes }) => ({ base, bytes }));
+      log.segmentCount = segmentCount;
+      log.epochs = (epochs ?? []).map(({ epoch, start }) => ({ epoch, start }));
+      return;
+    }
   }
 }
 
@@ -135,7 +154,7 @@ function partitionOrNew(state: State, topic: string, number: number): KafkaParti
   const { topics } = state.kafka;
   const known = own(topics, topic) ?? put(topics, topic, { id: '', config: {}, partitions: {} });
   // Epochs start below every real one, so that the first report counts.
-  const none: KafkaPartition = { leader: -1, leaderEpoch: -1, partitionEpoch: -1, isr: [], replicas: [], logs: {}, acknowledged: {} };
+  const none: KafkaPartition = { leader: -1, leaderEpoch: -1, partitionEpoch: -1, isr: [], replicas: [], logs: {}, acknowledged: {}, refused: {} };
   return own(known.partitions, number) ?? put(known.partitions, number, none);
 }
 
@@ -143,7 +162,7 @@ function partitionOrNew(state: State, topic: string, number: number): KafkaParti
 function logOf(state: State, topic: string, number: number, broker: number): KafkaLog | undefined {
   const partition = partitionOf(state, topic, number);
   if (!partition) return undefined;
-  const none: KafkaLog = { role: 'offline', leaderEpoch: -1, logStart: 0, leo: 0, highWatermark: 0, fetchedLEO: 0, bytes: 0 };
+  const none: KafkaLog = { role: 'offline', leaderEpoch: -1, logStart: 0, leo: 0, highWatermark: 0, fetchedLEO: 0, bytes: 0, segments: [], segmentCount: 0, epochs: [] };
   return own(partition.logs, broker) ?? put(partition.logs, broker, none);
 }
 
@@ -166,6 +185,7 @@ export function kafkaBrokerUnregistered(state: State, id: string): void {
 /** The logs of a broker that is gone are on its disk, but nobody serves them; its groups have no coordinator until another loads them. */
 export function forgetKafkaBroker(state: State, node: string): void {
   if (own(state.nodes, node)?.role !== 'kafka') return;
+  delete state.kafka.reactors[node];
   const id = brokerID(state, node);
   for (const topic of Object.values(state.kafka.topics)) {
     for (const partition of Object.values(topic.partitions)) {
@@ -177,7 +197,7 @@ export function forgetKafkaBroker(state: State, node: string): void {
 }
 
 function groupOrNew(state: State, name: string, coordinator: number): KafkaGroup {
-  const none: KafkaGroup = { coordinator, state: 'Empty', generation: 0, strategy: '', leader: '', members: {}, offsets: {} };
+  const none: KafkaGroup = { coordinator, state: 'Empty', generation: 0, strategy: '', leader: '', members: {}, pending: 0, offsets: {} };
   return own(state.kafka.groups, name) ?? put(state.kafka.groups, name, none);
 }
 
@@ -189,9 +209,9 @@ function groupChanged(state: State, coordinator: number, event: EventData['kafka
   }
   const group = groupOrNew(state, event.group, coordinator);
   const { generation, strategy, leader } = event;
-  Object.assign(group, { coordinator, state: event.state, generation, strategy, leader, members: {} });
+  Object.assign(group, { coordinator, state: event.state, generation, strategy, leader, members: {}, pending: event.pending ?? 0 });
   for (const member of event.members ?? []) {
     const assigned = (member.assigned ?? []).map(({ topic, partition }) => `${topic}-${partition}`).sort();
-    put(group.members, member.id, { instanceID: member.instanceID ?? '', clientID: member.clientID, assigned });
+    put(group.members, member.id, { instanceID: member.instanceID ?? '', clientID: member.clientID, joined: member.joined ?? false, assigned });
   }
 }
