@@ -198,7 +198,6 @@ export const en = {
   'time.gone': 'That moment is no longer at hand: the page keeps a bounded part of the run.',
   'time.resynchronised': { one: 'caught up once', other: 'caught up {count} times' },
   'time.dropped': { one: '1 record is missing', other: '{count} records are missing' },
-  'time.mark': '{time}: {sentence}',
 
   'moment.fault': 'faults',
   'moment.node': 'nodes',

@@ -198,7 +198,6 @@ export const zh: Catalogue = {
   'time.gone': '那一刻已经不在了：页面只保留运行的一部分。',
   'time.resynchronised': { other: '重新同步 {count} 次' },
   'time.dropped': { other: '缺 {count} 条记录' },
-  'time.mark': '{time}：{sentence}',
 
   'moment.fault': '故障',
   'moment.node': '节点',

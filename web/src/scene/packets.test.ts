@@ -86,13 +86,6 @@ describe('where a message is', () => {
     expect(packets[0]!.stalled).toBe(true);
   });
 
-  it('lets a ZooKeeper client receive its answer although the library records nothing', () => {
-    const answer = message({ from: 'ensemble-1', to: 'kafka-1', protocol: 'zookeeper', name: 'getData' });
-    const flown = flight({ message: answer, received: undefined });
-    expect(progressAt(flown, 1250, 500)).toBeCloseTo(0.5);
-    expect(progressAt(flown, 1501, 500)).toBeUndefined();
-  });
-
   it('lets a client outside receive what it cannot record', () => {
     const toClient = flight({ message: message({ to: 'client' }), received: undefined });
     expect(progressAt(toClient, 1250, 500)).toBeCloseTo(0.5);

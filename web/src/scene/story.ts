@@ -2,6 +2,7 @@ import type { Text } from '../i18n/message';
 import type { State, TypedRecord } from '../trace/types';
 import { isInternal } from './kafka';
 import { topicLabel } from './pulsar';
+import { topicNamed } from './things';
 
 /** What kind of moment it is: picks the mark on the timeline. */
 export type Moment = 'fault' | 'node' | 'election' | 'partition' | 'ownership' | 'ledger' | 'client';
@@ -16,12 +17,14 @@ export interface Sentence {
   side: 'ensemble' | 'kafka' | 'pulsar';
   moment: Moment;
   text: Text;
+  /** The topic that it is about, as readers call it. */
+  topic?: string;
 }
 
 type Told = Pick<Sentence, 'side' | 'moment' | 'text'> | undefined;
 
 /** Sentences that are kept; the oldest go first. */
-const KEPT = 500;
+const KEPT = 2000;
 
 /**
  * The story so far: the notable records as sentences, oldest first. What every server of the ensemble reports (a session's end) is told
@@ -113,7 +116,19 @@ function isRepeated(told: Map<string, string>, subject: string, said: string): b
 /** The sentence of a record, or undefined when the record is everyday. State is the one after the record. */
 export function sentenceOf(record: TypedRecord, state: State): Sentence | undefined {
   const told = tellNode(record, state) ?? tellEnsemble(record, state) ?? tellKafka(record) ?? tellPulsar(record, state) ?? tellLedger(record, state);
-  return told && { n: record.n, time: record.time, node: record.node, ...told };
+  if (!told) return undefined;
+  const topic = topicOf(record, state);
+  return { n: record.n, time: record.time, node: record.node, ...told, ...(topic ? { topic } : {}) };
+}
+
+/** The topic that a record is about: named by it, or the one that its ledger belongs to. */
+export function topicOf({ data }: TypedRecord, state: State): string | undefined {
+  const { topic, ledger } = data as { topic?: unknown; ledger?: unknown };
+  if (typeof topic === 'string') return topicLabel(topic).replace(/-partition-\d+$/, '');
+  if (typeof ledger !== 'number') return undefined;
+  const owner = state.pulsar.ledgers[ledger]?.managedLedger;
+  const name = owner && topicNamed(owner);
+  return name ? topicLabel(name).replace(/-partition-\d+$/, '') : undefined;
 }
 
 function tellNode(record: TypedRecord, state: State): Told {

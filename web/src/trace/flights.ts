@@ -105,16 +105,13 @@ export function isClient(node: string): boolean {
   return node === 'client' || node === '';
 }
 
-/**
- * Whether the receiver records what it receives. A client outside does not; nor does the ZooKeeper client inside a node, a library that
- * knows nothing of traces.
- */
+/** Whether the receiver records what it receives. A client outside does not. */
 export function recordsReceipt(message: Message): boolean {
-  return !isClient(message.to) && !(message.protocol === 'zookeeper' && !message.to.startsWith('ensemble-'));
+  return !isClient(message.to);
 }
 
 function recordsSending(message: Message): boolean {
-  return !isClient(message.from) && !(message.protocol === 'zookeeper' && !message.from.startsWith('ensemble-'));
+  return !isClient(message.from);
 }
 
 /** Messages of one kind and direction on one connection. */

@@ -1,7 +1,7 @@
 export type Mode = 'live' | 'paused' | 'playing';
 
 /** Speeds of replay; live is always 1. */
-export const SPEEDS = [0.05, 0.25, 0.5, 1, 2, 4] as const;
+export const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4] as const;
 
 /**
  * The page's own clock over recorded time. Live, it follows the server's time a fixed delay behind, so that a message that takes
@@ -12,10 +12,18 @@ export class Playback {
   mode: Mode = 'live';
   speed = 1;
   time = 0;
+  /** The record that the clock was put at. Many records can share one instant; between them only their order tells. */
+  at: number | undefined;
   /** The server's time minus performance.now(), from the frame that was the fastest on its way. */
   private offset: number | undefined;
 
-  constructor(readonly delay = 700) {}
+  /** A recorded run has no present: its playback stops at its end. */
+  constructor(
+    readonly delay = 700,
+    readonly recorded = false,
+  ) {
+    if (recorded) this.mode = 'paused';
+  }
 
   /** Learns the server's time from a record that has just arrived. Clocks drift: an old estimate gives way slowly. */
   observe(recordTime: number, now: number): void {
@@ -39,6 +47,7 @@ export class Playback {
     if (this.mode === 'playing') {
       this.time += elapsed * this.speed;
       if (live !== undefined && this.time >= live - this.delay) this.mode = 'live';
+      if (this.recorded && this.time >= span.to) this.moveTo(span.to);
     }
     this.time = Math.max(this.time, span.from);
   }
@@ -49,16 +58,19 @@ export class Playback {
 
   play(): void {
     if (this.mode === 'paused') this.mode = 'playing';
+    this.at = undefined;
   }
 
   goLive(): void {
     this.mode = 'live';
     this.speed = 1;
+    this.at = undefined;
   }
 
-  /** Puts the clock at an instant and stops it there. */
-  moveTo(time: number): void {
+  /** Puts the clock at an instant, or at a record that is shown at it, and stops it there. */
+  moveTo(time: number, record?: number): void {
     this.mode = 'paused';
     this.time = time;
+    this.at = record;
   }
 }

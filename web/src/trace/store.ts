@@ -29,6 +29,8 @@ export class TraceStore {
   resynchronised = 0;
 
   private records: TypedRecord[] = [];
+  /** By node, the n of its records, in order: causes are named by node and seq. */
+  private byNode = new Map<string, number[]>();
   private clock: number[] = [];
   private checkpoints: Checkpoint[] = [];
   private latest: { n: number; state: State } | undefined;
@@ -39,6 +41,7 @@ export class TraceStore {
   /** Starts anew from a snapshot: the records before it are not known. */
   reset(frame: SnapshotFrame): void {
     this.records = [];
+    this.byNode.clear();
     this.clock = [];
     this.flights.clear();
     this.cursor = undefined;
@@ -57,6 +60,7 @@ export class TraceStore {
       if (one.n !== latest.n + 1) throw new Error(`record ${latest.n + 1} is missing: ${one.n} came instead`);
       const record = typed(one);
       this.records.push(record);
+      this.index(record);
       this.clock.push(Math.max(record.time, this.clock.at(-1) ?? -Infinity));
       this.flights.take(record);
       apply(latest.state, record);
@@ -90,7 +94,9 @@ export class TraceStore {
     this.records = [...early, ...this.records];
     this.clock = [];
     this.flights.clear();
+    this.byNode.clear();
     for (const record of this.records) {
+      this.index(record);
       this.clock.push(Math.max(record.time, this.clock.at(-1) ?? -Infinity));
       this.flights.take(record);
     }
@@ -193,6 +199,36 @@ export class TraceStore {
     }
   }
 
+  private index({ node, n }: TypedRecord): void {
+    const known = this.byNode.get(node);
+    if (known) known.push(n);
+    else this.byNode.set(node, [n]);
+  }
+
+  /** The record that led to a record; undefined when that is not known or no longer at hand. */
+  causeOf(record: TypedRecord): TypedRecord | undefined {
+    const { cause } = record;
+    if (!cause?.node) return undefined;
+    const numbers = this.byNode.get(cause.node);
+    if (!numbers) return undefined;
+    // A node numbers its records without a gap, so that its place is a subtraction away, unless the node began anew in between.
+    let high = countUpTo(numbers, record.n - 1);
+    const last = this.record(numbers[high - 1] ?? 0);
+    if (!last) return undefined;
+    const guess = this.record(numbers[high - 1 - (last.seq - cause.seq)] ?? 0);
+    if (guess?.seq === cause.seq) return guess;
+    for (; high > 0; high--) {
+      const found = this.record(numbers[high - 1]!)!;
+      if (found.seq === cause.seq) return found;
+    }
+    return undefined;
+  }
+
+  /** The first record that names a record as its cause, out of the next reach records. */
+  firstEffectOf({ n, node, seq }: TypedRecord, reach = 30_000): TypedRecord | undefined {
+    return this.following(n, ({ cause }) => cause?.seq === seq && cause.node === node, 1, reach)[0];
+  }
+
   private checkpointBefore(n: number): Checkpoint {
     let found = this.checkpoints[0]!;
     for (const checkpoint of this.checkpoints) {
@@ -212,6 +248,23 @@ export class TraceStore {
     this.records = this.records.slice(dropped);
     this.clock = this.clock.slice(dropped);
     this.flights.forget(this.firstN + 1);
+    for (const [node, numbers] of this.byNode) {
+      const keep = numbers.findIndex((n) => n > this.firstN);
+      if (keep < 0) this.byNode.delete(node);
+      else this.byNode.set(node, numbers.slice(keep));
+    }
     if (this.cursor && this.cursor.n < this.firstN) this.cursor = undefined;
   }
+}
+
+/** How many of the numbers, which go up, are at most limit. */
+function countUpTo(numbers: readonly number[], limit: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle]! <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -2,20 +2,24 @@ import { Anchors } from '../draw/anchors';
 import { drawLinks } from '../draw/links';
 import { drawPackets, type Palette } from '../draw/packets';
 import { readPalette } from '../draw/palette';
-import { Invariants, type Light } from '../scene/invariants';
+import type { Light } from '../scene/invariants';
+import { concernedBy, NOTHING_CONCERNED, type Concerned } from '../scene/concerned';
 import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
 import { inspectionOf, overviewOf, type Inspected, type Inspection, type Overview } from '../scene/inspection';
 import { sceneOf, type Scene } from '../scene/scene';
-import { Series, type Second } from '../scene/series';
-import { Story, type Sentence } from '../scene/story';
+import type { Second } from '../scene/series';
+import { sequenceOf, type Sequence, type SequenceWish } from '../scene/sequence';
+import type { Sentence } from '../scene/story';
 import type { Thing } from '../scene/things';
 import { znodeScene, type ZnodeScene } from '../scene/znodes';
 import { Connection, type ConnectionState } from '../trace/connection';
 import { LOST_AFTER_MS } from '../trace/flights';
 import { Playback, type Mode } from '../trace/playback';
-import { TraceStore } from '../trace/store';
+import { parseTime } from '../trace/decode';
 import type { Frame, SnapshotFrame } from '../trace/types';
 import { recordsBetween } from './api';
+import { CatchUp } from './catch-up';
+import { Telling } from './telling';
 
 /** Milliseconds of wall clock that a message is drawn on its way, at least. */
 const FLIGHT_MS = 500;
@@ -30,6 +34,8 @@ const STATUS_EVERY_MS = 1000;
 const INSPECTION_EVERY_MS = 400;
 /** While the clock runs, the tree of znodes is made anew so often. */
 const EXPLORE_EVERY_MS = 300;
+/** While the clock runs, the sequence is made anew so often. */
+const SEQUENCE_EVERY_MS = 500;
 /** With reduced motion the canvas shows a new step this often. */
 const STEP_MS = 500;
 
@@ -39,6 +45,19 @@ export interface Clock {
   speed: number;
   time: number;
   n: number;
+  from: number;
+  to: number;
+}
+
+/** A recorded run, or the part of it that is at hand. */
+export interface ShownRun {
+  name: string;
+  title: string;
+  startedAt: string;
+  /** All that the run holds. */
+  firstN: number;
+  lastN: number;
+  /** What of it is shown: records after one and up to another. */
   from: number;
   to: number;
 }
@@ -70,15 +89,24 @@ export class Classroom {
   overview = $state.raw<Overview | undefined>(undefined);
   /** The tree of znodes, while somebody looks at it. */
   znodes = $state.raw<ZnodeScene | undefined>(undefined);
+  /** The story as lanes and arrows, while somebody looks at it. */
+  sequence = $state.raw<Sequence | undefined>(undefined);
+  /** What the record that the clock was put at led from and to; for the buttons that go there. */
+  causes = $state.raw<{ cause: number | undefined; effect: number | undefined }>({ cause: undefined, effect: undefined });
+  /** The recorded run that is shown instead of the present. */
+  recorded = $state.raw<ShownRun | undefined>(undefined);
+  /** What the record is about that was picked last, while the clock stands there. */
+  concerned = $state.raw<Concerned>(NOTHING_CONCERNED);
 
   /** Frames drawn, how long drawing took, and records taken in, for measurements. */
   readonly frames = { count: 0, spentMS: 0, records: 0 };
 
-  private readonly store = new TraceStore();
-  private readonly playback = new Playback(FLIGHT_MS + 200);
-  private readonly story = new Story();
-  private invariants = new Invariants();
-  private series = new Series();
+  private readonly live = new Telling();
+  private readonly catchUp = new CatchUp(this.live, recordsBetween, (whole, frame) => this.caughtUp(whole, frame));
+  private readonly livePlayback = new Playback(FLIGHT_MS + 200);
+  /** What is shown: the live trace, or a recorded run with a clock of its own. */
+  private shown = this.live;
+  private playback = this.livePlayback;
   private charted = false;
   private lastSecond = -1;
   private readonly stream: Connection;
@@ -94,13 +122,20 @@ export class Classroom {
   private lastStep = -Infinity;
   private shownN = -1;
   private canvasEmpty = false;
-  private storyChanged = false;
   private inspected: Partial<Inspected> | undefined;
   private inspectedN = -1;
   private lastInspection = -Infinity;
   private explored: { open: ReadonlySet<string>; chosen: string | undefined } | undefined;
   private exploredN = -1;
   private lastExplored = -Infinity;
+  private wish: SequenceWish | undefined;
+  private sequenceN = -1;
+  private lastSequence = -Infinity;
+  private causesN = -1;
+
+  private get store() {
+    return this.shown.store;
+  }
 
   constructor(url: string) {
     this.stream = new Connection(url, {
@@ -110,6 +145,31 @@ export class Classroom {
         this.retryAt = retryAt;
       },
     });
+  }
+
+  /** Shows a recorded run, its clock at a record; the cluster and its stream go on. */
+  showRun(run: ShownRun, telling: Telling, n: number): void {
+    this.recorded = run;
+    this.show(telling, new Playback(FLIGHT_MS + 200, true));
+    const { firstN, lastN } = telling.store;
+    this.moveToRecord(Math.min(Math.max(n, firstN + 1), lastN));
+  }
+
+  private show(telling: Telling, playback: Playback): void {
+    this.shown = telling;
+    this.playback = playback;
+    telling.changed = true;
+    this.anew();
+  }
+
+  /** Whatever was made of the records shown has to be made anew. */
+  private anew(): void {
+    this.lastSecond = -1;
+    this.shownN = -1;
+    this.inspectedN = -1;
+    this.exploredN = -1;
+    this.sequenceN = -1;
+    this.causesN = -1;
   }
 
   /** Opens the stream and starts the one animation loop; returns what ends both. */
@@ -158,12 +218,16 @@ export class Classroom {
   }
 
   goLive(): void {
+    if (this.recorded) {
+      this.recorded = undefined;
+      this.show(this.live, this.livePlayback);
+    }
     this.playback.goLive();
   }
 
   setSpeed(speed: number): void {
     this.playback.speed = speed;
-    if (this.playback.mode === 'live' && speed !== 1) this.playback.mode = 'playing';
+    if (this.playback.mode === 'live' && speed !== 1) this.playback.mode = 'playing'; // the present has one speed only
   }
 
   moveTo(time: number): void {
@@ -174,7 +238,25 @@ export class Classroom {
   moveToRecord(n: number): boolean {
     const time = this.store.timeOf(n);
     if (time === undefined) return false;
-    this.playback.moveTo(time);
+    this.playback.moveTo(time, n);
+    return true;
+  }
+
+  /** Moves the clock to the record that led to the one shown, or to the first that it led to. */
+  stepCause(by: 1 | -1): void {
+    const record = this.store.record(this.clock.n);
+    const next = record && (by === -1 ? this.store.causeOf(record) : this.store.firstEffectOf(record));
+    if (next) this.moveToRecord(next.n);
+  }
+
+  /** Moves the clock to a record of the present run as soon as it is at hand; false when it will not be. */
+  async reach(n: number): Promise<boolean> {
+    const deadline = performance.now() + 5000;
+    while (!this.moveToRecord(n)) {
+      const { store } = this.live;
+      if (performance.now() > deadline || (store.ready && n > store.lastN + 50_000)) return false;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
     return true;
   }
 
@@ -185,7 +267,7 @@ export class Classroom {
 
   /** Moves the clock to the notable event before or after the instant shown. */
   stepEvent(by: 1 | -1): void {
-    const { all } = this.story;
+    const { all } = this.shown.story;
     const next = by === 1 ? all.find(({ n }) => n > this.clock.n) : all.findLast(({ n }) => n < this.clock.n);
     if (next) this.moveToRecord(next.n);
   }
@@ -216,6 +298,15 @@ export class Classroom {
     };
   }
 
+  /** Keeps telling the story as a sequence until the returned function is called. */
+  tellSequence(wish: SequenceWish): () => void {
+    this.wish = wish;
+    this.sequenceN = -1;
+    return () => {
+      if (this.wish === wish) this.wish = undefined;
+    };
+  }
+
   /** Keeps the series at hand until the returned function is called. */
   chart(): () => void {
     this.charted = true;
@@ -225,28 +316,30 @@ export class Classroom {
 
   private take(frame: Frame): void {
     if (frame.type === 'snapshot') {
-      this.store.reset(frame);
-      this.story.begin(frame.state);
-      this.invariants = new Invariants();
-      this.invariants.begin(frame.state);
-      this.series = new Series();
-      this.lastSecond = -1;
       this.resynchronised = frame.resynchronised;
-      this.shownN = -1;
-      this.storyChanged = true;
-      if (this.playback.mode !== 'live') this.playback.goLive();
-      void this.fetchHistory(frame);
+      if (this.catchUp.begin(frame)) return;
+      this.live.begin(frame);
+      this.begunAnew(frame);
       return;
     }
     const now = performance.now();
-    const fresh = this.store.append(frame.records, (record, state) => {
-      if (this.story.take(record, state)) this.storyChanged = true;
-      this.invariants.take(record, state);
-      this.series.take(record, state);
-    });
-    this.frames.records += fresh.length;
-    const newest = fresh.at(-1);
-    if (newest) this.playback.observe(newest.time, now);
+    const newest = frame.records.at(-1);
+    if (newest) this.livePlayback.observe(parseTime(newest.at), now);
+    this.frames.records += frame.records.length;
+    if (this.catchUp.busy) this.catchUp.hold(frame.records);
+    else this.live.append(frame.records);
+  }
+
+  /** What the stream left out, because this page slept or was too slow, is at hand again; or it is not, and the trace began anew. */
+  private caughtUp(whole: boolean, frame: SnapshotFrame): void {
+    if (!whole) this.begunAnew(frame);
+    else this.causesN = -1;
+  }
+
+  private begunAnew(frame: SnapshotFrame): void {
+    this.livePlayback.goLive();
+    if (this.shown === this.live) this.anew();
+    void this.fetchHistory(frame);
   }
 
   /** Asks for what happened before the snapshot, so that the clock can go back to the beginning; without it the window starts here. */
@@ -254,32 +347,10 @@ export class Classroom {
     if (n === 0 || n > HISTORY_LIMIT || window.firstN !== 1) return;
     try {
       const records = await recordsBetween(0, n);
-      if (!records || this.store.firstN !== n) return;
-      const earlier = new Story();
-      if (this.store.prepend(records, (record, state) => earlier.take(record, state))) {
-        this.story.prepend(earlier);
-        this.checkAnew();
-        this.storyChanged = true;
-      }
+      if (records && this.live.store.firstN === n && this.live.prepend(records) && this.shown === this.live) this.anew();
     } catch (error) {
       console.warn('what happened before this page was opened cannot be fetched:', error);
     }
-  }
-
-  /** The invariants and the series begin where the records begin: when earlier ones came, all are taken anew in their order. */
-  private checkAnew(): void {
-    const invariants = new Invariants();
-    const series = new Series();
-    this.store.replay(
-      (state) => invariants.begin(state),
-      (record, state) => {
-        invariants.take(record, state);
-        series.take(record, state);
-      },
-    );
-    this.invariants = invariants;
-    this.series = series;
-    this.lastSecond = -1;
   }
 
   private onFrame(now: number): void {
@@ -288,7 +359,7 @@ export class Classroom {
     if (!this.store.ready) return;
     const before = performance.now();
     this.playback.advance(now, elapsed, this.store.span);
-    const n = this.store.span ? this.store.nAt(this.playback.time) : this.store.lastN;
+    const n = this.playback.at ?? (this.store.span ? this.store.nAt(this.playback.time) : this.store.lastN);
     const flying = this.draw(now);
     this.publish(now, n, flying);
     this.frames.count++;
@@ -317,7 +388,7 @@ export class Classroom {
     this.shownN = n;
     const before = performance.now();
     this.scene = sceneOf(this.store.seek(n));
-    this.lights = this.invariants.at(n);
+    this.lights = this.shown.invariants.at(n);
     this.sceneEvery = Math.min(1000, Math.max(SCENE_EVERY_MS, (performance.now() - before) * 10));
     this.anchors.touch();
   }
@@ -345,7 +416,28 @@ export class Classroom {
     const second = Math.floor(this.playback.time / 1000);
     if (!this.charted || second === this.lastSecond) return;
     this.lastSecond = second;
-    this.seconds = this.series.upTo(this.playback.time);
+    this.seconds = this.shown.series.upTo(this.playback.time);
+  }
+
+  private publishSequence(now: number, n: number): void {
+    const { wish } = this;
+    if (!wish || (this.sequenceN >= 0 && n === this.sequenceN) || (this.playback.mode !== 'paused' && now - this.lastSequence < SEQUENCE_EVERY_MS)) return;
+    this.sequenceN = n;
+    this.lastSequence = now;
+    this.sequence = sequenceOf(this.store, this.shown.story.all, wish, n);
+  }
+
+  /** Only where the clock stands: nobody can press a button that changes with every frame. */
+  private publishCauses(n: number): void {
+    if (this.playback.mode !== 'paused') {
+      if (this.concerned !== NOTHING_CONCERNED) this.concerned = NOTHING_CONCERNED;
+      this.causesN = -1;
+    }
+    if (this.playback.mode !== 'paused' || n === this.causesN) return;
+    this.causesN = n;
+    const record = this.store.record(n);
+    this.concerned = record && this.playback.at === n ? concernedBy(record, this.store.seek(n)) : NOTHING_CONCERNED;
+    this.causes = { cause: record && this.store.causeOf(record)?.n, effect: record && this.store.firstEffectOf(record)?.n };
   }
 
   private packetsNow(): PacketScene {
@@ -361,15 +453,18 @@ export class Classroom {
       if (n !== this.shownN) this.publishScene(n);
       const { mode, speed, time } = this.playback;
       const span = this.store.span ?? { from: time, to: time };
-      const to = mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
+      const to = this.recorded ? span.to : mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
       this.publishInspection(now, n);
       this.publishZnodes(now, n);
       this.publishSeries();
+      this.publishSequence(now, n);
+      this.publishCauses(n);
       this.clock = { mode, speed, time, n, from: span.from, to };
     }
-    if (this.storyChanged) {
-      this.storyChanged = false;
-      this.sentences = [...this.story.all];
+    if (this.shown.changed) {
+      this.shown.changed = false;
+      this.sentences = [...this.shown.story.all];
+      this.sequenceN = -1;
     }
     if (flying && now - this.lastStatus >= STATUS_EVERY_MS) {
       this.lastStatus = now;

@@ -1,5 +1,5 @@
 /** What the drawer beside the picture holds, besides a lab. */
-export type Tool = 'inspector' | 'links' | 'invariants' | 'notes' | 'actions';
+export type Tool = 'inspector' | 'links' | 'invariants' | 'notes' | 'actions' | 'runs';
 
 /** How the classroom is shown. */
-export type View = 'picture' | 'table' | 'charts';
+export type View = 'picture' | 'table' | 'charts' | 'story';

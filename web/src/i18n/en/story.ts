@@ -1,3 +1,27 @@
 import type { Forms } from '../message';
 
-export const story = {} as const satisfies Record<string, string | Forms>;
+export const story = {
+  'sequence.view': 'Story',
+  'sequence.title': 'The story as a sequence of messages and changes',
+  'sequence.list': 'What happened, in its order',
+  'sequence.filters': 'Tell only of',
+  'sequence.nodes': 'Nodes',
+  'sequence.topics': 'Topics',
+  'sequence.moments': 'Kinds',
+  'sequence.all': 'Everything',
+  'sequence.clients': 'clients',
+  'sequence.earlier': { one: '{count} earlier event', other: '{count} earlier events' },
+  'sequence.later': { one: '{count} later event', other: '{count} later events' },
+  'sequence.follow': 'To the instant shown',
+  'sequence.idle': 'Nothing to tell of: {nodes}',
+  'sequence.empty': 'Nothing notable happened that the filters let through.',
+  'sequence.begin': 'Notable events become a diagram here: kill a node, or start the demo workload.',
+  'sequence.gap': '{seconds} s later',
+  'sequence.cause': 'led to the event that was picked',
+  'sequence.effect': 'follows from the event that was picked',
+  'sequence.toCome': 'still to come',
+  'sequence.picked': 'Picked: {sentence}',
+  'sequence.inPicture': 'See it in the picture',
+  'sequence.look': 'Look inside',
+  'sequence.release': 'Let go',
+} as const satisfies Record<string, string | Forms>;

@@ -1,0 +1,152 @@
+import type { Text } from '../i18n/message';
+import type { State } from '../trace/types';
+import type { Classroom } from './classroom.svelte';
+import { deleteRun, listRuns, renameRun, runRecords, runState, saveRun, sendRunFile, type RecordedRun } from './runs-api';
+import { Telling } from './telling';
+
+/** Records of a recorded run that are at hand at a time; a longer run is opened in parts. */
+const PART = 100_000;
+/** Before the record that was asked for. */
+const LEAD = 60_000;
+const PAGE = 10_000;
+
+/** A link to an instant: #run=…&at=… */
+export function instantIn(hash: string): { run: string; at: number } | undefined {
+  const fields = new URLSearchParams(hash.replace(/^#/, ''));
+  const run = fields.get('run');
+  const at = Number(fields.get('at'));
+  return run && Number.isSafeInteger(at) && at > 0 ? { run, at } : undefined;
+}
+
+/** The recorded runs: the list, and what is done with them. */
+export class RecordedRuns {
+  list = $state.raw<readonly RecordedRun[]>([]);
+  /** The run that is being recorded; empty while it is not known, or where nothing is recorded. */
+  present = $state('');
+  busy = $state(false);
+  /** How much of a run has been fetched, from 0 to 1, while one is being opened. */
+  progress = $state<number>();
+
+  constructor(
+    private readonly classroom: Classroom,
+    /** Tells the reader what went wrong. */
+    private readonly report: (text: Text) => void,
+  ) {}
+
+  async refresh(): Promise<void> {
+    await this.doing('run.doing.list', async () => this.knows(await listRuns()));
+  }
+
+  /** Learns quietly which run is being recorded: where none is, nothing is offered. */
+  async know(): Promise<void> {
+    try {
+      this.knows(await listRuns());
+    } catch (error) {
+      console.info('no runs are recorded here:', error);
+    }
+  }
+
+  save(title: string): Promise<RecordedRun | undefined> {
+    return this.doing('run.doing.save', async () => {
+      const run = await saveRun(title);
+      this.knows(await listRuns());
+      return run;
+    });
+  }
+
+  async rename(name: string, title: string): Promise<void> {
+    await this.doing('run.doing.rename', async () => {
+      await renameRun(name, title);
+      this.knows(await listRuns());
+    });
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.doing('run.doing.delete', async () => {
+      this.knows(await deleteRun(name));
+      if (this.classroom.recorded?.name === name) this.classroom.goLive();
+    });
+  }
+
+  /** Keeps the run of a file and shows it. */
+  async openFile(file: File): Promise<void> {
+    const run = await this.doing('run.doing.file', async () => {
+      const kept = await sendRunFile(file);
+      this.knows(await listRuns());
+      return kept;
+    });
+    if (run) await this.open(run.name);
+  }
+
+  /** Shows a run, its clock at a record, or at its first one. */
+  async open(name: string, at = 1): Promise<void> {
+    await this.doing('run.doing.open', async () => {
+      this.progress = 0;
+      const known = await listRuns();
+      this.knows(known);
+      const run = (known.runs ?? []).find((one) => one.name === name);
+      if (!run) return this.report({ key: 'run.gone', params: { name } });
+      if (run.lastN === 0 && name !== known.present) return this.report({ key: 'run.empty' });
+      const first = Math.max(run.firstN, 1);
+      const from = at - first > LEAD ? at - LEAD - 1 : first - 1;
+      const telling = new Telling({ records: PART + 1, checkpointEvery: 4_000 });
+      const { n, state } = await runState(name, from);
+      telling.begin({ type: 'snapshot', n: from, at: '', state: state as State, window: { firstN: from + 1, lastN: from }, resynchronised: 0 });
+      void n; // where the run has a hole before the part, the state is the last one before it
+      await this.fetchPart(name, telling, Math.max(run.lastN, from + 1));
+      if (telling.store.lastN === from) return this.report({ key: 'run.empty' });
+      const { lastN } = telling.store;
+      this.classroom.showRun({ name, title: run.title, startedAt: run.startedAt, firstN: first, lastN: Math.max(run.lastN, lastN), from, to: lastN }, telling, at);
+    });
+    this.progress = undefined;
+  }
+
+  /** Up to the part's size, the run's end, or a hole in it. */
+  private async fetchPart(name: string, telling: Telling, lastN: number): Promise<void> {
+    const { store } = telling;
+    const first = store.firstN;
+    while (store.lastN - first < PART) {
+      const page = await runRecords(name, store.lastN, Math.min(PAGE, PART - (store.lastN - first)));
+      const hole = page.findIndex(({ n }, index) => n !== store.lastN + 1 + index);
+      const whole = hole < 0 ? page : page.slice(0, hole);
+      if (whole.length === 0) return;
+      telling.append(whole);
+      this.progress = Math.min(1, (store.lastN - first) / Math.max(1, Math.min(PART, lastN - first)));
+      if (hole >= 0 || whole.length < PAGE) return;
+    }
+  }
+
+  /** Goes where a link leads; the present run's records may be at hand. */
+  async follow({ run, at }: { run: string; at: number }): Promise<void> {
+    if (this.present === '') await this.refresh();
+    if (run === this.present && !this.classroom.recorded && (await this.classroom.reach(at))) return;
+    if (this.classroom.recorded?.name === run && this.classroom.moveToRecord(at)) return;
+    await this.open(run, at);
+  }
+
+  /** The link to the instant shown; undefined where nothing is recorded. */
+  link(): string | undefined {
+    const run = this.classroom.recorded?.name ?? this.present;
+    if (run === '') return undefined;
+    const url = new URL(location.href);
+    url.hash = new URLSearchParams({ run, at: String(this.classroom.clock.n) }).toString();
+    return url.href;
+  }
+
+  private knows({ runs, present }: { runs: RecordedRun[] | null; present: string }): void {
+    this.list = runs ?? [];
+    this.present = present;
+  }
+
+  private async doing<T>(key: 'run.doing.list' | 'run.doing.save' | 'run.doing.rename' | 'run.doing.delete' | 'run.doing.file' | 'run.doing.open', act: () => Promise<T>): Promise<T | undefined> {
+    this.busy = true;
+    try {
+      return await act();
+    } catch (error) {
+      this.report({ key: 'run.failed', params: { action: { key }, detail: (error as Error).message } });
+      return undefined;
+    } finally {
+      this.busy = false;
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import type { StoreRun, StoreRunList, TraceRecord, WireClusterState, WireEvents, WireProblem } from '../trace/events.gen';
+import { ApiError } from './api';
+
+export type { StoreRun as RecordedRun };
+
+const BASE = 'api/v1/runs';
+
+async function ask<T>(method: string, path: string, body?: BodyInit, type = 'application/json'): Promise<T> {
+  const init: RequestInit = { method, headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': type }) } };
+  if (body !== undefined) init.body = body;
+  const response = await fetch(BASE + path, init);
+  const text = await response.text();
+  let answer: unknown;
+  try {
+    answer = text === '' ? undefined : JSON.parse(text);
+  } catch {
+    throw new ApiError(response.status, '', response.statusText || text.slice(0, 200));
+  }
+  if (response.ok) return answer as T;
+  const problem = (answer as Partial<WireProblem> | undefined)?.error;
+  throw new ApiError(response.status, problem?.code ?? '', problem?.message ?? response.statusText);
+}
+
+const place = (name: string) => `/${encodeURIComponent(name)}`;
+
+export function listRuns(): Promise<StoreRunList> {
+  return ask('GET', '');
+}
+
+/** Saves the present run, as it is by now. */
+export function saveRun(title: string): Promise<StoreRun> {
+  return ask('POST', '', JSON.stringify({ title }));
+}
+
+export function renameRun(name: string, title: string): Promise<StoreRun> {
+  return ask('PUT', place(name), JSON.stringify({ title }));
+}
+
+export function deleteRun(name: string): Promise<StoreRunList> {
+  return ask('DELETE', place(name));
+}
+
+export function sendRunFile(file: Blob): Promise<StoreRun> {
+  return ask('POST', '/file', file, 'application/gzip');
+}
+
+/** Where a run's file is. */
+export function runFile(name: string): string {
+  return `${BASE}${place(name)}/file`;
+}
+
+export function runState(name: string, n: number): Promise<WireClusterState> {
+  return ask('GET', `${place(name)}/state?n=${n}`);
+}
+
+export async function runRecords(name: string, after: number, limit: number): Promise<TraceRecord[]> {
+  return (await ask<WireEvents>('GET', `${place(name)}/events?after=${after}&limit=${limit}`)).records ?? [];
+}

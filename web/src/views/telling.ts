@@ -1,0 +1,58 @@
+import { Invariants } from '../scene/invariants';
+import { Series } from '../scene/series';
+import { Story } from '../scene/story';
+import { TraceStore, type StoreLimits } from '../trace/store';
+import type { SnapshotFrame, TypedRecord, WireRecord } from '../trace/types';
+
+/** A trace with all that is folded from its records: the live one, or a recorded run. */
+export class Telling {
+  readonly store: TraceStore;
+  readonly story = new Story();
+  invariants = new Invariants();
+  series = new Series();
+  /** The story has changed since somebody last looked. */
+  changed = true;
+
+  constructor(limits?: StoreLimits) {
+    this.store = new TraceStore(limits);
+  }
+
+  /** Begins anew from a snapshot. */
+  begin(frame: SnapshotFrame): void {
+    this.store.reset(frame);
+    this.story.begin(frame.state);
+    this.invariants = new Invariants();
+    this.invariants.begin(frame.state);
+    this.series = new Series();
+    this.changed = true;
+  }
+
+  /** Takes records in order; returns those that were new. */
+  append(records: WireRecord[]): TypedRecord[] {
+    return this.store.append(records, (record, state) => {
+      if (this.story.take(record, state)) this.changed = true;
+      this.invariants.take(record, state);
+      this.series.take(record, state);
+    });
+  }
+
+  /** Puts the run's earlier records in front; false when they do not fit. What is folded begins where the records begin, so it is folded anew. */
+  prepend(records: WireRecord[]): boolean {
+    const earlier = new Story();
+    if (!this.store.prepend(records, (record, state) => earlier.take(record, state))) return false;
+    this.story.prepend(earlier);
+    const invariants = new Invariants();
+    const series = new Series();
+    this.store.replay(
+      (state) => invariants.begin(state),
+      (record, state) => {
+        invariants.take(record, state);
+        series.take(record, state);
+      },
+    );
+    this.invariants = invariants;
+    this.series = series;
+    this.changed = true;
+    return true;
+  }
+}
