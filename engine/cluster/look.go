@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"twinlog/engine/dissect"
 	"twinlog/engine/dump"
+	"twinlog/engine/ensemble/server"
 	"twinlog/engine/trace"
 )
 
@@ -157,5 +159,22 @@ func (s *Slot) lookAtThing(ctx context.Context, thing string) (any, error) {
 	if looker == nil {
 		return nil, Say(ErrRefused, "%s tells nothing of the things in it", s.Name())
 	}
-	return looker.LookAt(ctx, thing)
+	told, err := looker.LookAt(ctx, thing)
+	if err != nil {
+		return nil, Say(ErrNotThere, "%s: %v", s.Name(), err)
+	}
+	now := Told{At: time.Now(), Told: told}
+	if znode, is := told.(server.ZnodeLook); is {
+		data := dissect.Znode(znode.Path, znode.Data)
+		now.Data = &data
+	}
+	return now, nil
+}
+
+// Told is what a node says of a thing.
+type Told struct {
+	At   time.Time `json:"at"`
+	Told any       `json:"told"`
+	// Data is a znode's data, taken apart.
+	Data *dissect.Message `json:"data,omitempty"`
 }

@@ -57,3 +57,15 @@ func (n *Node) Run(ctx context.Context) error {
 
 // Ready is closed when the node serves.
 func (n *Node) Ready() <-chan struct{} { return n.driver.Ready() }
+
+// LookAt tells what the node knows now of a thing, such as "znode /controller", "group readers" or
+// "topic persistent://public/default/orders".
+func (n *Node) LookAt(ctx context.Context, thing string) (any, error) {
+	looker, can := n.driver.(interface {
+		LookAt(ctx context.Context, thing string) (any, error)
+	})
+	if !can {
+		return nil, fmt.Errorf("a %s tells nothing of the things in it", n.config.Role)
+	}
+	return looker.LookAt(ctx, thing)
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"twinlog/engine/ensemble/tree"
+)
+
+// ZnodeLook is a znode as a server has it now, with what only the server knows: who of its own clients watches it.
+type ZnodeLook struct {
+	Path     string      `json:"path"`
+	Data     []byte      `json:"data"`
+	Stat     tree.Stat   `json:"stat"`
+	ACL      []string    `json:"acl"` // "world:anyone:rwcda"
+	Children []string    `json:"children"`
+	Watchers []ZnodeView `json:"watchers"`
+}
+
+// ZnodeView is a watch of a client of this server.
+type ZnodeView struct {
+	Session string `json:"session"`
+	Client  string `json:"client"` // its node, or "client"
+	Kind    string `json:"kind"`   // data, children, persistent, recursive
+}
+
+// looker is the caller whom the trees' ACLs let in: whoever looks into a server stands beside it.
+var looker = []tree.ID{{Scheme: "super", ID: "looker"}}
+
+type lookEvent struct {
+	path   string
+	answer chan lookAnswer // holds one
+}
+
+type lookAnswer struct {
+	look ZnodeLook
+	code tree.Error
+}
+
+// LookAt tells of a znode: thing is "znode /controller". It leaves no trace and sets no watch.
+func (s *Server) LookAt(ctx context.Context, thing string) (any, error) {
+	kind, path, _ := strings.Cut(thing, " ")
+	if kind != "znode" {
+		return nil, fmt.Errorf("an ensemble server knows znodes, not a %s", kind)
+	}
+	e := lookEvent{path, make(chan lookAnswer, 1)}
+	if !s.post(e) {
+		return nil, errors.New("the server is about to end")
+	}
+	select {
+	case a := <-e.answer:
+		if a.code != tree.OK {
+			return nil, fmt.Errorf("znode %s: %w", path, a.code)
+		}
+		return a.look, nil
+	case <-s.stopped:
+		return nil, errors.New("the server has ended")
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (e lookEvent) happen(o *owner) {
+	a := lookAnswer{look: ZnodeLook{Path: e.path, ACL: []string{}, Watchers: []ZnodeView{}}}
+	if a.look.Data, a.look.Stat, a.code = o.tree.Data(e.path, looker); a.code == tree.OK {
+		a.look.Children, _, _ = o.tree.Children(e.path, looker)
+		acl, _, _ := o.tree.ACL(e.path, looker)
+		for _, entry := range acl {
+			a.look.ACL = append(a.look.ACL, strings.TrimPrefix(describeACL([]tree.ACL{entry}), ", ACL "))
+		}
+		a.look.Watchers = o.watchersOf(e.path)
+	}
+	if a.look.Children == nil {
+		a.look.Children = []string{}
+	}
+	slices.Sort(a.look.Children)
+	e.answer <- a
+}
+
+func (o *owner) watchersOf(path string) []ZnodeView {
+	views := []ZnodeView{}
+	kinds := []struct {
+		kind tree.WatchKind
+		name string
+	}{{tree.DataWatch, "data"}, {tree.ChildWatch, "children"}, {tree.PersistentWatch, "persistent"}, {tree.RecursiveWatch, "recursive"}}
+	for _, c := range o.clients {
+		for _, k := range kinds {
+			if o.watches.Has(k.kind, path, tree.Watcher(c.number)) {
+				views = append(views, ZnodeView{Session: sessionName(c.session), Client: peerNode(c.conn), Kind: k.name})
+			}
+		}
+	}
+	slices.SortFunc(views, func(a, b ZnodeView) int { return strings.Compare(a.Client+a.Session+a.Kind, b.Client+b.Session+b.Kind) })
+	return views
+}

@@ -1,0 +1,16 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// LookAt tells of a group that this broker coordinates: thing is "group readers". It is no request, and leaves no trace.
+func (b *Broker) LookAt(ctx context.Context, thing string) (any, error) {
+	kind, name, _ := strings.Cut(thing, " ")
+	if kind != "group" {
+		return nil, fmt.Errorf("a Kafka-mode broker knows groups, not a %s", kind)
+	}
+	return b.groups.Look(ctx, name)
+}
