@@ -1,0 +1,205 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { State } from '../src/trace/types';
+import { openBrowser, openClassroom, openPage, shoot, violations, type TestClassroom } from './classroom';
+
+let classroom: TestClassroom;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  classroom = await openClassroom();
+  browser = await openBrowser();
+  page = await openPage(browser, classroom.url);
+  await fetch(new URL('api/v1/workloads', classroom.url), { method: 'POST', body: JSON.stringify({ messagesPerSecond: 30 }) });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await classroom?.end();
+});
+
+/** The state that the visualizer folded from the trace: what the page must show. */
+async function told(): Promise<State> {
+  const answer = await fetch(new URL('api/v1/cluster', classroom.url));
+  return ((await answer.json()) as { state: State }).state;
+}
+
+async function until<T>(look: () => Promise<T>, wanted: (seen: T) => boolean, what: string): Promise<T> {
+  const deadline = Date.now() + 45_000;
+  let seen: T;
+  do {
+    seen = await look();
+    if (wanted(seen)) return seen;
+    await page.waitForTimeout(100);
+  } while (Date.now() < deadline);
+  throw new Error(`${what}; seen: ${JSON.stringify(seen)}`);
+}
+
+/** Waits until the page shows what the trace tells: the picture runs a little behind. */
+async function agree<T>(shown: () => Promise<T>, expected: () => Promise<T>, what: string): Promise<T> {
+  const both = async () => [await shown(), await expected()] as const;
+  const [seen] = await until(both, ([here, there]) => JSON.stringify(here) === JSON.stringify(there), what);
+  return seen;
+}
+
+const labels = (of: Locator) => of.evaluateAll((all) => all.map((one) => one.getAttribute('aria-label') ?? ''));
+
+const ring = () => page.getByRole('group', { name: 'Hash space of public/default' });
+
+/** Bundles and their owners as the hash space names them. */
+async function shownOwners(): Promise<string[]> {
+  return (await labels(ring().getByRole('listitem')))
+    .map((label) => /^Bundle (\S+), owned by (pulsar-\d+)/.exec(label))
+    .flatMap((found) => (found ? [`${found[1]} ${found[2]}`] : []))
+    .sort();
+}
+
+async function toldOwners(): Promise<string[]> {
+  const { pulsar } = await told();
+  return Object.values(pulsar.bundles).filter(({ namespace, owner }) => namespace === 'public/default' && owner !== '').map(({ range, owner }) => `${range} ${owner}`).sort();
+}
+
+/** The ledgers of topics with their states, as their rows name them. */
+async function shownLedgers(): Promise<string[]> {
+  const texts = await page.getByText(/^Ledger \d+ of demo-partition-\d: /).allTextContents();
+  return texts.map((text) => text.replace(/^Ledger (\d+) of (\S+): (\w+),.*/, '$1 $2 $3')).sort();
+}
+
+async function toldLedgers(): Promise<string[]> {
+  const { pulsar } = await told();
+  return Object.entries(pulsar.ledgers)
+    .filter(([, { cursor, managedLedger }]) => cursor === '' && managedLedger.includes('/demo-partition-'))
+    .map(([id, { managedLedger, state, fencedBy }]) => `${id} ${managedLedger.split('/').at(-1)} ${fencedBy.length > 0 && state !== 'closed' ? 'fenced' : state}`)
+    .sort();
+}
+
+async function choose(node: string, action: RegExp): Promise<void> {
+  await page.getByRole('button', { name: `Actions for ${node}` }).click();
+  await page.getByRole('menuitem', { name: action }).click();
+}
+
+describe('Pulsar-mode as the page draws it', () => {
+  it('puts topics at their hash and bundles under their owners, as the trace tells', async () => {
+    await until(toldOwners, (owners) => owners.length >= 2, 'topics are loaded');
+    expect((await agree(shownOwners, toldOwners, 'the owners of the bundles')).length).toBeGreaterThan(1);
+    const { pulsar } = await told();
+    for (const [name, { hash }] of Object.entries(pulsar.topics)) {
+      if (!name.includes('/demo-')) continue;
+      const flag = ring().locator(`.flag[title="${name}"]`);
+      await flag.waitFor();
+      const at = Number(await flag.evaluate((element) => parseFloat((element as HTMLElement).style.left)));
+      expect(at).toBeCloseTo((hash / 0x1_0000_0000) * 100, 3);
+    }
+  });
+
+  it('tells how a client found the broker: which one it asked, where it was sent, who serves', async () => {
+    const { pulsar } = await told();
+    const last = pulsar.lookups.at(-1)!;
+    expect(last).toMatchObject({ namespace: 'public/default', result: 'connect' });
+    expect(last.bundle, 'the trace names the bundle that the hash falls into').toMatch(/^0x[0-9a-f]{8}_0x[0-9a-f]{8}$/);
+    const way = await ring().getByText(/^Lookup of demo-partition-\d, hash 0x/).textContent();
+    expect(way).toContain(`${last.target}: connect here`);
+  });
+
+  it('shows what brokers measure: messages a second, connections, the cache outside the heap', async () => {
+    const flows = async () => page.getByText(/messages\/s in \(.*connections: \d+\. Cache of the newest entries/).allTextContents();
+    const seen = await until(flows, (texts) => texts.some((text) => /^[1-9]\d* messages\/s in/.test(text)), 'a broker serves the workload');
+    expect(seen.length).toBe(2);
+    expect(seen.join(' ')).toMatch(/: [\d.]+ (k|M)?B of 67 MB/);
+  });
+
+  it('is whole at 1280 with a drawer open, and on a phone without scrolling sideways', async () => {
+    await page.getByRole('banner').getByRole('button', { name: 'Inspect' }).click();
+    const cut = () => page.locator('.pulsar .topics').evaluateAll((lists) => lists.map((list) => list.scrollHeight - list.clientHeight).filter((more) => more > 1));
+    await until(cut, (seen) => seen.length === 0, 'every topic of a card is to be seen');
+    await page.getByRole('button', { name: 'Close the inspector' }).click();
+    await page.setViewportSize({ width: 390, height: 844 });
+    const wide = () => page.locator('.storage .grid').evaluate((grid) => grid.scrollWidth - grid.clientWidth);
+    await until(wide, (more) => more <= 0, 'bookies stand side by side');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await page.locator('.storage').scrollIntoViewIfNeeded();
+    await shoot(page, 'pulsar-phone');
+    await page.setViewportSize({ width: 1280, height: 720 });
+  });
+
+  it('shows a subscription that nobody reads: its cursor stands, its backlog grows', async () => {
+    const { nodes } = await told();
+    const admin = nodes['pulsar-1']!.addresses.http;
+    const made = await fetch(`http://${admin}/admin/v2/persistent/public/default/demo-partition-0/subscription/audit`, { method: 'PUT' });
+    expect(made.status).toBe(204);
+    const strip = page.getByRole('img', { name: /^audit, .*0 consumers, backlog/ });
+    const backlog = async () => Number(/backlog ([\d,]+)/.exec((await labels(strip))[0] ?? '')?.[1]?.replaceAll(',', '') ?? 0);
+    const first = await until(backlog, (count) => count > 0, 'a backlog');
+    await until(backlog, (count) => count > first, 'it grows');
+    const exact = async () => Object.values((await told()).pulsar.topics).find(({ subscriptions }) => subscriptions.audit)!.subscriptions.audit!;
+    const { markDelete } = await exact();
+    expect((await labels(strip))[0]).toContain(markDelete.ledger < 0 ? 'nothing acknowledged yet' : `mark-delete position ${markDelete.ledger}:${markDelete.entry}`);
+  });
+});
+
+describe('the death of a bundle’s owner', () => {
+  it('moves its bundles to the other broker; the ledgers are recovered, closed and followed by new ones', async () => {
+    const before = await toldOwners();
+    const owner = before[0]!.split(' ')[1]!;
+    const other = owner === 'pulsar-1' ? 'pulsar-2' : 'pulsar-1';
+    const ledgers = await toldLedgers();
+    await choose(owner, /^Kill/);
+    await page.getByRole('group', { name: new RegExp(`^${owner}, killed`) }).waitFor();
+    await until(toldOwners, (owners) => owners.length >= before.length && owners.every((one) => one.endsWith(other)), `${other} takes the bundles`);
+    await agree(shownOwners, toldOwners, 'the new owners');
+    await until(toldLedgers, (now) => now.length > ledgers.length && now.every((one) => !one.endsWith('fenced') && !one.endsWith('recovering')), 'new ledgers');
+    const shown = await agree(shownLedgers, toldLedgers, 'the ledgers and their states');
+    expect(shown.some((one) => one.endsWith('closed'))).toBe(true);
+    for (const topic of new Set(shown.map((one) => one.split(' ')[1]))) {
+      expect(shown.filter((one) => one.includes(`${topic} open`)).length, `${topic} has one ledger that takes entries`).toBe(1);
+    }
+    await choose(owner, /^Start/);
+    await page.getByRole('group', { name: new RegExp(`^${owner}, running`) }).waitFor();
+  });
+});
+
+describe('the death of a bookie', () => {
+  it('begins a new fragment on another bookie, and marks what lacks a copy', async () => {
+    const { pulsar } = await told();
+    const [, ledger] = Object.entries(pulsar.ledgers).find(([, one]) => one.state === 'open' && one.cursor === '' && one.managedLedger.includes('demo-'))!;
+    const dead = pulsar.bookies[ledger.ensembles.at(-1)!.bookies[0]!]!.node;
+    await choose(dead, /^Kill/);
+    await page.getByRole('group', { name: new RegExp(`^${dead}, killed`) }).waitFor();
+    const change = async () => Object.entries((await told()).pulsar.ledgers).find(([, { ensembles, cursor }]) => ensembles.length > 1 && cursor === '');
+    const [id, changed] = (await until(change, (found) => found !== undefined, 'an ensemble change'))!;
+    const { firstEntry } = changed.ensembles.at(-1)!;
+    const text = `entries ${firstEntry.toLocaleString('en')} and following on`;
+    await page.getByText(text).first().waitFor({ state: 'attached' });
+    expect(await page.getByText(text).first().textContent()).toContain(`copies on ${dead} cannot be read`);
+    await page.locator('.turn', { hasText: `from ${firstEntry.toLocaleString('en')}` }).first().waitFor({ state: 'attached' });
+
+    const lacking = async () => {
+      const now = (await told()).pulsar;
+      const last = (one: State['pulsar']['ledgers'][string], index: number) => (one.ensembles[index + 1]?.firstEntry ?? Math.max(one.lastEntry, one.lastAddConfirmed) + 1) - 1;
+      return Object.values(now.ledgers).filter((one) => one.ensembles.some(({ firstEntry, bookies }, index) => last(one, index) >= firstEntry && bookies.some((bookie) => now.bookies[bookie]?.node === dead))).length;
+    };
+    const count = async () => Number(/^(\d+) ledgers? under-replicated/.exec((await page.locator('.corner .lacks').getAttribute('title')) ?? '')?.[1] ?? 0);
+    expect(await agree(count, lacking, 'under-replicated ledgers')).toBeGreaterThan(0);
+    await page.locator('.ledger', { has: page.getByText(new RegExp(`^Ledger ${id} of`)) }).getByText(/fragments? under-replicated/).waitFor({ state: 'attached' });
+  });
+
+  it.each([['en', 'light', 1280, 720], ['zh', 'dark', 1280, 720], ['en', 'light', 1920, 1080]] as const)('looks right in %s, %s, %d×%d', async (language, theme, width, height) => {
+    const other = await openPage(browser, classroom.url, { language, theme, width, height });
+    await other.locator('.ledger').first().waitFor();
+    await other.waitForTimeout(1200); // for the picture: messages are on their way
+    await shoot(other, `pulsar-${language}-${theme}-${width}`);
+    expect(await other.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight])).toEqual([width, height]);
+    if (width === 1280) expect(await violations(other)).toEqual([]); // the same elements at either size
+    await other.close();
+  });
+
+  it('is told in the tables too, and in a sentence', async () => {
+    await page.getByRole('button', { name: 'Table', exact: true }).click();
+    for (const name of ['Pulsar-mode brokers: load and cache', 'Last lookups', 'Subscriptions', 'Ledgers in fragments']) await page.getByRole('region', { name }).waitFor();
+    await page.getByText(/ledgers? (is|are) under-replicated: copies on bookie-\d cannot be read\./).waitFor();
+    await page.getByRole('region', { name: 'Subscriptions' }).getByRole('row', { name: /^audit demo-partition-0/ }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Picture', exact: true }).click();
+  });
+});
