@@ -21,7 +21,7 @@ export const actions = {
   'do.running': 'Running',
   'do.noneRunning': 'Nothing is producing or consuming.',
   'do.stopWorkload': 'Stop {topic}',
-  'do.workload': '{topic}: {rate} a second, {consumers} consumers',
+  'do.workload': { one: '{topic}: {rate} a second, 1 consumer', other: '{topic}: {rate} a second, {count} consumers' },
   'do.topic': 'Topic',
   'do.partition': 'Partition',
   'do.partitions': 'Partitions',

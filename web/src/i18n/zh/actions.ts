@@ -22,7 +22,7 @@ export const actions: Translation<typeof en> = {
   'do.running': '正在运行',
   'do.noneRunning': '没有生产者，也没有消费者。',
   'do.stopWorkload': '停止 {topic}',
-  'do.workload': '{topic}：每秒 {rate} 条，{consumers} 个消费者',
+  'do.workload': '{topic}：每秒 {rate} 条，{count} 个消费者',
   'do.topic': '主题',
   'do.partition': 'partition',
   'do.partitions': 'partition 数',
