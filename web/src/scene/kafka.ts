@@ -1,7 +1,10 @@
-import type { KafkaGroup, KafkaPartition, State } from '../trace/types';
+import type { KafkaPartition, State } from '../trace/types';
 import { own } from '../trace/reduce/maps';
+import { groupCards, readersOf, type GroupCard, type Reader } from './kafka-groups';
+import { logShape, type LogShape } from './kafka-log';
+import { reactorCard, type ReactorCard } from './kafka-reactor';
 import { nodeCards, type NodeCard } from './nodes';
-import { byName, sortedEntries } from './order';
+import { sortedEntries } from './order';
 
 /** leader; inSync and outOfSync followers; offline: the broker does not run or has given the replica up. */
 export type ReplicaStatus = 'leader' | 'inSync' | 'outOfSync' | 'offline';
@@ -21,6 +24,9 @@ export interface LogStrip {
   committed: { group: string; offset: number }[];
   /** The offsets that the strip shows: [from, to). */
   scale: { from: number; to: number };
+  shape: LogShape;
+  /** Who reads the partition, on the leader's strip only. */
+  readers: Reader[];
 }
 
 export interface TopicOnBroker {
@@ -31,28 +37,22 @@ export interface TopicOnBroker {
 
 export interface KafkaBrokerCard extends NodeCard {
   controller: boolean;
+  /** Undefined until the broker has told. */
+  reactor: ReactorCard | undefined;
   registered: boolean;
   topics: TopicOnBroker[];
   leaders: number;
   replicas: number;
 }
 
-export interface GroupPartition {
-  partition: string;
-  committed: number;
-  end: number;
-  lag: number;
-}
+export type { GroupCard, GroupPartition, MemberCard, Reader } from './kafka-groups';
+export type { ReactorCard, WaitFor, WaitLine } from './kafka-reactor';
 
-export interface GroupCard {
-  group: string;
-  coordinator: string;
-  state: string;
-  generation: number;
-  strategy: string;
-  members: { id: string; clientID: string; leader: boolean; assigned: string[] }[];
-  partitions: GroupPartition[];
-  lag: number;
+/** How often produce requests to a partition were refused with an error, while the page was watching. */
+export interface Refusals {
+  partition: string;
+  error: string;
+  count: number;
 }
 
 export interface KafkaScene {
@@ -63,6 +63,8 @@ export interface KafkaScene {
   /** The same over all topics, internal ones too. */
   underReplicated: number;
   offlinePartitions: number;
+  /** Of partitions of clients. */
+  refused: Refusals[];
 }
 
 /** Offsets that a strip shows at least; more when replicas are further apart. */
@@ -74,10 +76,12 @@ export function isInternal(topic: string): boolean {
 
 export function kafkaScene(state: State): KafkaScene {
   const partitions = allPartitions(state);
-  const brokers = nodeCards(state, 'kafka').map((card) => brokerCard(state, card, partitions));
+  const groups = groupCards(state);
+  const readers = readersOf(groups);
+  const brokers = nodeCards(state, 'kafka').map((card) => brokerCard(state, card, partitions, readers));
   return {
     brokers,
-    groups: sortedEntries(state.kafka.groups).map(([group, value]) => groupCard(state, group, value)),
+    groups,
     topics: sortedEntries(state.kafka.topics).map(([topic, value]) => {
       const all = Object.values(value.partitions);
       return {
@@ -90,6 +94,7 @@ export function kafkaScene(state: State): KafkaScene {
     }),
     underReplicated: partitions.filter(({ value }) => isUnderReplicated(value)).length,
     offlinePartitions: partitions.filter(({ value }) => isOffline(value)).length,
+    refused: partitions.filter(({ topic }) => !isInternal(topic)).flatMap(({ topic, number, value }) => sortedEntries(value.refused).map(([error, count]) => ({ partition: `${topic}-${number}`, error, count }))),
   };
 }
 
@@ -132,7 +137,7 @@ export function stripScale(partition: KafkaPartition): { from: number; to: numbe
   return { from, to: from + shown };
 }
 
-function brokerCard(state: State, card: NodeCard, partitions: NamedPartition[]): KafkaBrokerCard {
+function brokerCard(state: State, card: NodeCard, partitions: NamedPartition[], readers: ReadonlyMap<string, Reader[]>): KafkaBrokerCard {
   const here = partitions.filter(({ value }) => value.replicas.includes(card.id));
   const topics = new Map<string, TopicOnBroker>();
   for (const partition of here) {
@@ -141,11 +146,12 @@ function brokerCard(state: State, card: NodeCard, partitions: NamedPartition[]):
       onBroker = { topic: partition.topic, internal: isInternal(partition.topic), strips: [] };
       topics.set(partition.topic, onBroker);
     }
-    onBroker.strips.push(logStrip(state, partition, card));
+    onBroker.strips.push(logStrip(state, partition, card, readers));
   }
   return {
     ...card,
     controller: card.id === state.kafka.controller.broker,
+    reactor: card.up ? reactorCard(state, card.name) : undefined,
     registered: state.kafka.brokers[card.id]?.registered ?? false,
     topics: [...topics.values()],
     leaders: here.filter(({ value }) => value.leader === card.id).length,
@@ -153,7 +159,7 @@ function brokerCard(state: State, card: NodeCard, partitions: NamedPartition[]):
   };
 }
 
-function logStrip(state: State, { topic, number, value, scale }: NamedPartition, card: NodeCard): LogStrip {
+function logStrip(state: State, { topic, number, value, scale }: NamedPartition, card: NodeCard, readers: ReadonlyMap<string, Reader[]>): LogStrip {
   const log = value.logs[card.id];
   const status = replicaStatus(value, card);
   return {
@@ -167,6 +173,8 @@ function logStrip(state: State, { topic, number, value, scale }: NamedPartition,
     highWatermark: log?.highWatermark ?? 0,
     committed: status === 'leader' ? committedOffsets(state, `${topic}-${number}`) : [],
     scale,
+    shape: logShape(log, scale),
+    readers: status === 'leader' ? (readers.get(`${topic}-${number}`) ?? []) : [],
   };
 }
 
@@ -182,39 +190,4 @@ function replicaStatus(partition: KafkaPartition, card: NodeCard): ReplicaStatus
   if (!running || partition.logs[card.id]?.role === 'offline') return 'offline';
   if (partition.leader === card.id) return 'leader';
   return partition.isr.includes(card.id) ? 'inSync' : 'outOfSync';
-}
-
-function groupCard(state: State, name: string, group: KafkaGroup): GroupCard {
-  const assigned = Object.values(group.members).flatMap((member) => member.assigned);
-  const names = [...new Set([...Object.keys(group.offsets), ...assigned])].sort(byName);
-  const partitions = names.map((partition) => {
-    const end = partitionEnd(state, partition);
-    const committed = group.offsets[partition] ?? 0;
-    return { partition, committed, end, lag: Math.max(0, end - committed) };
-  });
-  return {
-    group: name,
-    coordinator: group.coordinator > 0 ? `kafka-${group.coordinator}` : '',
-    state: group.state,
-    generation: group.generation,
-    strategy: group.strategy,
-    members: sortedEntries(group.members).map(([id, member]) => ({
-      id,
-      clientID: member.clientID,
-      leader: id === group.leader,
-      assigned: [...member.assigned].sort(byName),
-    })),
-    partitions,
-    lag: partitions.reduce((sum, partition) => sum + partition.lag, 0),
-  };
-}
-
-/** What consumers can read up to: the leader's high watermark. */
-function partitionEnd(state: State, name: string): number {
-  const dash = name.lastIndexOf('-');
-  const topic = own(state.kafka.topics, name.slice(0, dash));
-  const partition = topic && own(topic.partitions, name.slice(dash + 1));
-  if (!partition) return 0;
-  const leader = partition.logs[partition.leader];
-  return leader ? leader.highWatermark : Math.max(0, ...Object.values(partition.logs).map((log) => log.highWatermark));
 }

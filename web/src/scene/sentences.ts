@@ -1,11 +1,12 @@
 import type { Key, Text } from '../i18n/message';
 import { ensembleFindings } from './ensemble-tables';
+import { kafkaFindings } from './kafka-tables';
 import { pulsarFindings } from './pulsar-tables';
 import type { Scene } from './scene';
 
 /** The picture in a few sentences, the most important first. */
 export function sentencesOf(scene: Scene): Text[] {
-  return [...nodeSentences(scene), ...ensembleSentences(scene), ...kafkaSentences(scene), ...pulsarSentences(scene), ...pulsarFindings(scene), ...ensembleFindings(scene)];
+  return [...nodeSentences(scene), ...ensembleSentences(scene), ...kafkaSentences(scene), ...kafkaFindings(scene.kafka), ...pulsarSentences(scene), ...pulsarFindings(scene), ...ensembleFindings(scene)];
 }
 
 function nodeSentences(scene: Scene): Text[] {

@@ -26,6 +26,9 @@ type Told = Pick<Sentence, 'side' | 'moment' | 'text'> | undefined;
 /** Sentences that are kept; the oldest go first. */
 const KEPT = 2000;
 
+/** The same refusal of a producer is told again after so long. */
+const REFUSAL_AGAIN_MS = 10_000;
+
 /**
  * The story so far: the notable records as sentences, oldest first. What every server of the ensemble reports (a session's end) is told
  * once, by the first.
@@ -35,6 +38,8 @@ export class Story {
   private replicated = new Set<string>();
   /** By partition, the leader and epoch that were told last: a new controller says again what has not changed. */
   private leaders = new Map<string, string>();
+  /** By partition and error, when a refused produce request was told last. */
+  private refused = new Map<string, number>();
   /** By topic, the id that was told last. */
   private topics = new Map<string, string>();
   /** Whose session it is: the state forgets a session with its end. */
@@ -76,6 +81,7 @@ export class Story {
     this.sentences = [];
     this.replicated.clear();
     this.leaders.clear();
+    this.refused.clear();
     this.topics.clear();
     this.clients.clear();
   }
@@ -89,9 +95,20 @@ export class Story {
   private saysNothingNew(record: TypedRecord): boolean {
     if (record.kind === 'kafka.topicDeleted') this.topics.delete(record.data.topic);
     if (record.kind === 'kafka.topicCreated') return isRepeated(this.topics, record.data.topic, record.data.topicID);
+    if (record.kind === 'kafka.produceRefused') return this.refusedBefore(record);
     if (record.kind !== 'kafka.partitionStateChanged') return false;
     const { topic, partition, leader, leaderEpoch } = record.data;
     return isRepeated(this.leaders, `${topic}-${partition}`, `${leader}/${leaderEpoch}`);
+  }
+
+  /** A producer that tries again is refused again: that is told again after a while, or when the reason is another one. */
+  private refusedBefore({ time, data }: Extract<TypedRecord, { kind: 'kafka.produceRefused' }>): boolean {
+    const subject = `${data.topic}-${data.partition} ${data.error} ${data.isr}`;
+    const last = this.refused.get(subject);
+    if (last !== undefined && time - last < REFUSAL_AGAIN_MS) return true;
+    if (this.refused.size > KEPT) this.refused.clear();
+    this.refused.set(subject, time);
+    return false;
   }
 
   private toldBefore(record: TypedRecord): boolean {
@@ -246,6 +263,14 @@ function tellPartition(record: TypedRecord): Told {
       if (removed?.length) return { side, moment: 'partition', text: { key: 'story.isrShrunk', params: { ...params, brokers: brokers(removed) } } };
       if (added?.length) return { side, moment: 'partition', text: { key: 'story.isrExpanded', params: { ...params, brokers: brokers(added) } } };
       return undefined;
+    }
+    case 'kafka.produceRefused': {
+      const { topic, partition, error, acks, isr, minISR, appended } = record.data;
+      if (isInternal(topic)) return undefined;
+      const params = { node: record.node, partition: `${topic}-${partition}`, error, acks: acks === -1 ? 'all' : String(acks), isr, minISR };
+      const few = error === 'NOT_ENOUGH_REPLICAS' || error === 'NOT_ENOUGH_REPLICAS_AFTER_APPEND';
+      const key = few ? 'story.refusedForReplicas' : appended ? 'story.unsureProduce' : 'story.refused';
+      return { side, moment: 'client', text: { key, params } };
     }
     case 'kafka.truncated': {
       const { topic, partition, from, to } = record.data;

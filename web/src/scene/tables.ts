@@ -1,5 +1,6 @@
 import type { Key, Param, Text } from '../i18n/message';
 import { ensembleTables } from './ensemble-tables';
+import { kafkaTables } from './kafka-tables';
 import { pulsarTables } from './pulsar-tables';
 import type { Scene } from './scene';
 
@@ -14,7 +15,7 @@ export interface Table {
 
 /** The picture as tables: everything that it shows, nothing that moves. */
 export function tablesOf(scene: Scene, options: { internal: boolean }): Table[] {
-  return [nodeTable(scene), partitionTable(scene, options.internal), groupTable(scene), bundleTable(scene), topicTable(scene), ledgerTable(scene), ...pulsarTables(scene), ...ensembleTables(scene)];
+  return [nodeTable(scene), partitionTable(scene, options.internal), groupTable(scene), ...kafkaTables(scene.kafka), bundleTable(scene), topicTable(scene), ledgerTable(scene), ...pulsarTables(scene), ...ensembleTables(scene)];
 }
 
 function nodeTable({ ensemble, kafka, pulsar, storage }: Scene): Table {

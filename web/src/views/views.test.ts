@@ -48,7 +48,7 @@ function serve(answers: Record<string, [number, unknown]>): string[] {
 }
 
 const card: KafkaBrokerCard = {
-  name: 'kafka-2', role: 'kafka', id: 2, state: 'running', detail: '', up: true, controller: true, registered: true, topics: [], leaders: 0, replicas: 0,
+  name: 'kafka-2', role: 'kafka', id: 2, state: 'running', detail: '', up: true, controller: true, registered: true, topics: [], leaders: 0, replicas: 0, reactor: undefined,
 };
 
 describe('a node card', () => {
@@ -112,7 +112,7 @@ describe('the menu of a node', () => {
 describe('a log strip', () => {
   const strip: Strip = {
     partition: 'orders-0', topic: 'orders', number: 0, status: 'inSync', leaderEpoch: 0, logStart: 0, leo: 30, highWatermark: 20,
-    committed: [{ group: 'readers', offset: 10 }], scale: { from: 0, to: 40 },
+    committed: [{ group: 'readers', offset: 10 }], scale: { from: 0, to: 40 }, shape: { shelf: [], segments: [], segmentCount: 1, epochs: [], ruler: [] }, readers: [],
   };
 
   it('says what it shows', () => {
