@@ -78,8 +78,8 @@ export class RecordedRuns {
     if (run) await this.open(run.name);
   }
 
-  /** Shows a run, its clock at a record, or at its first one. */
-  async open(name: string, at = 1): Promise<void> {
+  /** Shows a run, its clock at a record, or at its last one: what it came to, with everything before it behind. */
+  async open(name: string, wanted?: number): Promise<void> {
     await this.doing('run.doing.open', async () => {
       this.progress = 0;
       const known = await listRuns();
@@ -88,6 +88,7 @@ export class RecordedRuns {
       if (!run) return this.report({ key: 'run.gone', params: { name } });
       if (run.lastN === 0 && name !== known.present) return this.report({ key: 'run.empty' });
       const first = Math.max(run.firstN, 1);
+      const at = wanted ?? Math.max(run.lastN, first);
       const from = at - first > LEAD ? at - LEAD - 1 : first - 1;
       const telling = new Telling({ records: PART + 1, checkpointEvery: 4_000 });
       const { n, state } = await runState(name, from);
