@@ -14,7 +14,7 @@ export function recordText(record: TypedRecord, state: State): Text {
 const EVERYDAY = new Set([
   'message.sent', 'message.received', 'kafka.appended', 'kafka.highWatermarkAdvanced', 'kafka.followerFetched', 'kafka.acknowledged', 'kafka.requestDelayed',
   'kafka.offsetCommitted', 'pulsar.published', 'pulsar.dispatched', 'pulsar.cursorMoved', 'bookkeeper.entryStored', 'bookkeeper.lastAddConfirmedAdvanced',
-  'ensemble.commitAdvanced', 'ensemble.watchSet', 'ensemble.watchFired',
+  'ensemble.commitAdvanced', 'ensemble.watchSet', 'ensemble.watchFired', 'ensemble.logAppended', 'pulsar.brokerMeasured', 'pulsar.subscriptionMeasured',
 ]);
 
 export function isEveryday(record: TypedRecord): boolean {
@@ -58,6 +58,16 @@ function everydayText(record: TypedRecord): Text {
       return { key: 'record.dispatched', params: { subscription: record.data.subscription, ledger: String(record.data.ledger), entry: record.data.entry, count: record.data.messages } };
     case 'pulsar.cursorMoved':
       return { key: 'record.cursor', params: { subscription: record.data.subscription, ledger: String(record.data.ledger), entry: record.data.entry, backlog: record.data.backlog } };
+    case 'pulsar.lookupAnswered':
+      return { key: 'record.lookup', params: { node, topic: topicLabel(record.data.topic), bundle: record.data.bundle ?? '', result: record.data.result, url: record.data.url } };
+    case 'pulsar.brokerMeasured':
+      return { key: 'record.brokerMeasured', params: { node, in: record.data.rateIn, out: record.data.rateOut } };
+    case 'pulsar.subscriptionMeasured': {
+      const { subscription, ledger, entry, pending, backlog } = record.data;
+      return { key: 'record.subscriptionMeasured', params: { subscription, ledger: String(ledger), entry, pending, backlog } };
+    }
+    case 'ensemble.logAppended':
+      return { key: 'record.logAppended', params: { node, index: record.data.lastIndex, term: String(record.data.term) } };
     case 'bookkeeper.entryStored':
       return { key: 'record.stored', params: { node, ledger: String(record.data.ledger), entry: record.data.entry } };
     case 'bookkeeper.lastAddConfirmedAdvanced':

@@ -45,7 +45,9 @@ export const ensemble = {
   'watch.created': 'was created',
   'watch.deleted': 'was deleted',
   'watch.dataChanged': 'was set',
-  'watch.childrenChanged': 'has other children',
+  'watch.childrenChanged': 'its children changed',
+
+  'record.logAppended': '{node} has its log up to entry {index}, term {term}, on disk',
 
   'table.raftLogs': 'Logs of the ensemble',
   'table.term': 'Term',

@@ -51,6 +51,10 @@ export const pulsar = {
   'cursor.legend.waiting': 'backlog',
   'cursor.legend.mark': 'mark-delete',
 
+  'record.lookup': '{node} answers the lookup of {topic}, bundle {bundle}: {result} {url}',
+  'record.brokerMeasured': '{node} takes {in} messages a second and sends {out}',
+  'record.subscriptionMeasured': '{subscription}: mark-delete position {ledger}:{entry}, {pending} entries with consumers, backlog {backlog}',
+
   'table.load': 'Pulsar-mode brokers: load and cache',
   'table.rateIn': 'Messages/s in',
   'table.rateOut': 'Messages/s out',

@@ -48,6 +48,8 @@ export const ensemble: Translation<typeof en> = {
   'watch.dataChanged': '数据已改',
   'watch.childrenChanged': '子节点有变化',
 
+  'record.logAppended': '{node} 的日志到第 {index} 条（任期 {term}）已落盘',
+
   'table.raftLogs': '协调集群的日志',
   'table.term': '任期',
   'table.lastIndex': '末条',

@@ -52,6 +52,10 @@ export const pulsar: Translation<typeof en> = {
   'cursor.legend.waiting': '积压',
   'cursor.legend.mark': 'mark-delete',
 
+  'record.lookup': '{node} 回答对 {topic}（bundle {bundle}）的查找：{result} {url}',
+  'record.brokerMeasured': '{node} 每秒接收 {in} 条消息，发出 {out} 条',
+  'record.subscriptionMeasured': '{subscription}：mark-delete 位置 {ledger}:{entry}，{pending} 个 entry 在消费者手中，积压 {backlog}',
+
   'table.load': 'Pulsar 模式 broker：负载与缓存',
   'table.rateIn': '流入（条/秒）',
   'table.rateOut': '流出（条/秒）',
