@@ -184,8 +184,8 @@ func (r *remote) printVerdicts(out io.Writer, detail Detail, attempt Attempt) {
 		if verdict.Event != 0 {
 			line(words.decided, fmt.Sprint(verdict.Event))
 		}
-		if verdict.Hint != "" {
-			line(words.hint, verdict.Hint)
+		for _, hint := range verdict.Hints {
+			line(words.hint, hint)
 		}
 	}
 }

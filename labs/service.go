@@ -30,32 +30,11 @@ var (
 // Trace gives what a check may know of the trace.
 type Trace = action.Trace
 
-// Attempt is one go at a lab by one student.
-type Attempt struct {
-	ID        int64     `json:"id"`
-	Lab       string    `json:"lab"`
-	Student   string    `json:"student"`
-	StartedAt time.Time `json:"startedAt"`
-	FirstN    uint64    `json:"firstN"` // the attempt sees the records after this one
-	// PassedAt is set once every task has passed in one check.
-	PassedAt *time.Time     `json:"passedAt"`
-	Failures map[string]int `json:"failures"` // checks that did not pass, by task
-	Verdicts []lab.Verdict  `json:"verdicts"` // of the last check
-}
-
-// Progress keeps attempts over restarts.
-type Progress interface {
-	// Begin stores a new attempt and returns its id.
-	Begin(ctx context.Context, attempt Attempt) (int64, error)
-	// Update stores what a check changed, and appends the verdicts to the attempt's history.
-	Update(ctx context.Context, attempt Attempt) error
-	// Latest returns a student's latest attempt at each lab, by lab.
-	Latest(ctx context.Context, student string) (map[string]Attempt, error)
-}
-
 // Config is what a Service needs.
 type Config struct {
 	Catalogue fs.FS
+	// Class is the name of the class whose students work here; with it and their own names their values are drawn.
+	Class     string
 	Addresses action.Addresses
 	Nodes     action.Nodes
 	Trace     Trace
@@ -63,27 +42,25 @@ type Config struct {
 }
 
 // actionTimeout bounds one start, check or solve.
-const actionTimeout = 90 * time.Second
+const actionTimeout = 150 * time.Second
 
 // Service is the labs of one classroom. Its methods may be called from any goroutine; one action runs at a time.
 type Service struct {
 	config Config
-	labs   []*lab.Lab
+	labs   []*lab.Lab     // with everybody's values
 	turn   chan struct{}  // holds one token; who has it acts
-	runner *action.Runner // of who has the turn
+	runner *action.Runner // starts and checks have it in turn; helpers use it beside them
 
 	mu       sync.Mutex
 	attempts map[attemptKey]*running
-}
-
-// running is an attempt with the moment at which it began; the zero moment, for one that an earlier run of the program began, is before
-// everything.
-type running struct {
-	Attempt
-	start action.Start
+	drawn    map[attemptKey]*lab.Lab // with the values of a student
+	behind   map[backgroundKey]*background
 }
 
 type attemptKey struct{ student, lab string }
+
+// maxDrawn bounds how many students' labs are kept.
+const maxDrawn = 1_000
 
 // New loads and checks the catalogue.
 func New(config Config) (*Service, error) {
@@ -92,7 +69,7 @@ func New(config Config) (*Service, error) {
 		return nil, fmt.Errorf("load the labs: %w", err)
 	}
 	s := &Service{
-		config: config, labs: loaded, turn: make(chan struct{}, 1), attempts: map[attemptKey]*running{},
+		config: config, labs: loaded, turn: make(chan struct{}, 1), attempts: map[attemptKey]*running{}, drawn: map[attemptKey]*lab.Lab{}, behind: map[backgroundKey]*background{},
 		runner: action.NewRunner(config.Addresses, config.Nodes, config.Trace),
 	}
 	s.turn <- struct{}{}
@@ -102,7 +79,37 @@ func New(config Config) (*Service, error) {
 // Close waits for the action under way and ends what labs have left running. Nothing can be asked of the service afterwards.
 func (s *Service) Close() {
 	<-s.turn
+	s.endBackground()
 	s.runner.Close()
+}
+
+// Alone is who works at a classroom without having told a name: such a student has everybody's values, which are those of the notes.
+const Alone = "student"
+
+// labOf returns a lab with a student's values.
+func (s *Service) labOf(id, student string) (*lab.Lab, error) {
+	at := slices.IndexFunc(s.labs, func(l *lab.Lab) bool { return l.ID == id })
+	if at < 0 {
+		return nil, fmt.Errorf("lab %q: %w", id, ErrUnknownLab)
+	}
+	if student == Alone || len(s.labs[at].Variants) == 0 {
+		return s.labs[at], nil
+	}
+	key := attemptKey{student, id}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.drawn[key]; known != nil {
+		return known, nil
+	}
+	drawn, err := lab.Load(s.config.Catalogue, id, lab.SeedOf(s.config.Class, student, id))
+	if err != nil {
+		return nil, fmt.Errorf("draw the values of %s: %w", student, err)
+	}
+	if len(s.drawn) >= maxDrawn {
+		clear(s.drawn)
+	}
+	s.drawn[key] = drawn
+	return drawn, nil
 }
 
 // Summary is one lab in a list.
@@ -118,9 +125,14 @@ type Summary struct {
 // Detail is one lab as a student sees it.
 type Detail struct {
 	Summary
-	HTML    string       `json:"html"`
-	Tasks   []TaskDetail `json:"taskList"`
-	Attempt *Attempt     `json:"attempt"` // the latest one; null before the first
+	HTML      string           `json:"html"`
+	Tasks     []TaskDetail     `json:"taskList"`
+	Questions []QuestionDetail `json:"questions"`
+	// Solution is what the solution does, step by step.
+	Solution []lab.Step `json:"solution"`
+	// Values are those that were drawn for this student, by name.
+	Values  map[string]string `json:"values"`
+	Attempt *Attempt          `json:"attempt"` // the latest one; null before the first
 }
 
 // TaskDetail is one task as a student sees it.
@@ -129,6 +141,24 @@ type TaskDetail struct {
 	Title    string   `json:"title"`
 	Expected string   `json:"expected"`
 	Needs    []string `json:"needs"`
+	HoldMS   int64    `json:"holdMS"`
+	// Helper tells that something goes on in the background while the task is open.
+	Helper bool `json:"helper"`
+}
+
+// QuestionDetail is one question as a student sees it. Explanation is empty until it is known what happened.
+type QuestionDetail struct {
+	ID          string         `json:"id"`
+	Before      string         `json:"before"`
+	Text        string         `json:"text"`
+	Choices     []ChoiceDetail `json:"choices"`
+	Explanation string         `json:"explanation"`
+}
+
+// ChoiceDetail is one thing that could happen.
+type ChoiceDetail struct {
+	Value string `json:"value"`
+	Text  string `json:"text"`
 }
 
 // List lists the labs in order, in a language.
@@ -151,7 +181,7 @@ func summary(l *lab.Lab, latest map[string]Attempt, language string) Summary {
 
 // Show returns one lab, in a language.
 func (s *Service) Show(ctx context.Context, id, student, language string) (Detail, error) {
-	l, err := s.lab(id)
+	l, err := s.labOf(id, student)
 	if err != nil {
 		return Detail{}, err
 	}
@@ -159,11 +189,31 @@ func (s *Service) Show(ctx context.Context, id, student, language string) (Detai
 	if err != nil {
 		return Detail{}, err
 	}
-	detail := Detail{Summary: summary(l, latest, language), HTML: s.withAddresses(l.Body.In(language))}
-	for _, task := range l.Tasks {
-		detail.Tasks = append(detail.Tasks, TaskDetail{ID: task.ID, Title: task.Title.In(language), Expected: task.Expected.In(language), Needs: task.Needs})
+	detail := Detail{
+		Summary: summary(l, latest, language), HTML: s.withAddresses(l.Body.In(language)), Values: l.Drawn, Questions: []QuestionDetail{}, Solution: l.Steps(language),
 	}
-	if attempt, started := latest[id]; started {
+	for i := range detail.Solution {
+		detail.Solution[i].Command = html.UnescapeString(s.withAddresses(detail.Solution[i].Command))
+	}
+	for _, task := range l.Tasks {
+		detail.Tasks = append(detail.Tasks, TaskDetail{
+			ID: task.ID, Title: task.Title.In(language), Expected: task.Expected.In(language), Needs: task.Needs, HoldMS: task.Hold.Milliseconds(),
+			Helper: task.Helper != nil,
+		})
+	}
+	attempt, started := latest[id]
+	for _, question := range l.Questions {
+		shown := QuestionDetail{ID: question.ID, Before: question.Before, Text: question.Text.In(language)}
+		for _, choice := range question.Choices {
+			shown.Choices = append(shown.Choices, ChoiceDetail{choice.Value, choice.Text.In(language)})
+		}
+		if attempt.Answers[question.ID].Outcome != nil {
+			shown.Explanation = question.Explanation.In(language)
+		}
+		detail.Questions = append(detail.Questions, shown)
+	}
+	if started {
+		attempt = s.standingNow(attempt)
 		attempt.Verdicts = slices.Clone(attempt.Verdicts)
 		for i, verdict := range attempt.Verdicts {
 			attempt.Verdicts[i] = verdict.In(language)
@@ -198,15 +248,6 @@ func (s *Service) withAddresses(text string) string {
 	).Replace(text)
 }
 
-func (s *Service) lab(id string) (*lab.Lab, error) {
-	for _, l := range s.labs {
-		if l.ID == id {
-			return l, nil
-		}
-	}
-	return nil, fmt.Errorf("lab %q: %w", id, ErrUnknownLab)
-}
-
 // latest is what progress has, with the attempts of this run on top.
 func (s *Service) latest(ctx context.Context, student string) (map[string]Attempt, error) {
 	latest, err := s.config.Progress.Latest(ctx, student)
@@ -234,114 +275,4 @@ func (s *Service) act(ctx context.Context, do func(ctx context.Context) error) e
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()
 	return do(ctx)
-}
-
-// Start makes the classroom whole, runs the lab's set-up and begins an attempt; an older one is given up.
-func (s *Service) Start(ctx context.Context, id, student string) (attempt Attempt, err error) {
-	l, err := s.lab(id)
-	if err != nil {
-		return Attempt{}, err
-	}
-	err = s.act(ctx, func(ctx context.Context) error {
-		err := s.runner.Restore(ctx)
-		if err == nil {
-			err = s.runner.Run(ctx, s.runner.Now(), l.Setup)
-		}
-		if err != nil {
-			return fmt.Errorf("set up lab %s: %w", id, err)
-		}
-		start := s.runner.Now()
-		attempt = Attempt{Lab: id, Student: student, StartedAt: time.Now().UTC(), FirstN: start.N, Failures: map[string]int{}, Verdicts: []lab.Verdict{}}
-		if attempt.ID, err = s.config.Progress.Begin(ctx, attempt); err != nil {
-			return fmt.Errorf("store the attempt at lab %s: %w", id, err)
-		}
-		s.remember(attempt, start)
-		return nil
-	})
-	return attempt, err
-}
-
-func (s *Service) remember(attempt Attempt, start action.Start) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.attempts[attemptKey{attempt.Student, attempt.Lab}] = &running{attempt, start}
-}
-
-// current is the attempt that is under way. One of an earlier run of the classroom goes on: its records are numbered anew, and all of
-// them count.
-func (s *Service) current(ctx context.Context, id, student string) (running, error) {
-	s.mu.Lock()
-	attempt := s.attempts[attemptKey{student, id}]
-	s.mu.Unlock()
-	if attempt != nil {
-		return *attempt, nil
-	}
-	latest, err := s.latest(ctx, student)
-	if err != nil {
-		return running{}, err
-	}
-	earlier, started := latest[id]
-	if !started {
-		return running{}, fmt.Errorf("lab %s: %w", id, ErrNotStarted)
-	}
-	earlier.FirstN = 0
-	return running{Attempt: earlier}, nil
-}
-
-// Check looks at the world and gives a verdict for every task.
-func (s *Service) Check(ctx context.Context, id, student, language string) (attempt Attempt, err error) {
-	l, err := s.lab(id)
-	if err != nil {
-		return Attempt{}, err
-	}
-	current, err := s.current(ctx, id, student)
-	if err != nil {
-		return Attempt{}, err
-	}
-	attempt = current.Attempt
-	err = s.act(ctx, func(ctx context.Context) error {
-		attempt.note(l.Check(s.runner.Look(ctx, current.start), attempt.Failures, language))
-		if err := s.config.Progress.Update(ctx, attempt); err != nil {
-			return fmt.Errorf("store the check of lab %s: %w", id, err)
-		}
-		s.remember(attempt, current.start)
-		return nil
-	})
-	return attempt, err
-}
-
-// note takes the verdicts of a check. A failure is counted on a copy: the old map may be on its way to a reader.
-func (a *Attempt) note(verdicts []lab.Verdict) {
-	failures := map[string]int{}
-	for task, count := range a.Failures {
-		failures[task] = count
-	}
-	allPassed := true
-	for _, verdict := range verdicts {
-		if verdict.Verdict != lab.Passed {
-			allPassed = false
-		}
-		if verdict.Verdict == lab.NotYet {
-			failures[verdict.Task]++
-		}
-	}
-	a.Failures, a.Verdicts = failures, verdicts
-	if allPassed && a.PassedAt == nil {
-		now := time.Now().UTC()
-		a.PassedAt = &now
-	}
-}
-
-// Solve plays the lab's solution on the running clusters.
-func (s *Service) Solve(ctx context.Context, id string) error {
-	l, err := s.lab(id)
-	if err != nil {
-		return err
-	}
-	return s.act(ctx, func(ctx context.Context) error {
-		if err := s.runner.Run(ctx, s.runner.Now(), l.Solution); err != nil {
-			return fmt.Errorf("play the solution of lab %s: %w", id, err)
-		}
-		return nil
-	})
 }

@@ -21,7 +21,13 @@ func (stillTrace) EventsAfter(uint64) []observe.Event { return nil }
 type noted map[string]Attempt
 
 func (noted) Begin(context.Context, Attempt) (int64, error) { return 1, nil }
-func (noted) Update(context.Context, Attempt) error         { return nil }
+func (noted) Update(context.Context, string, Attempt) error { return nil }
+func (noted) ExportProgress(context.Context, string) ([]Head, []Entry, error) {
+	return nil, nil, nil
+}
+func (noted) ImportProgress(context.Context, []Head, []Entry) (Imported, error) {
+	return Imported{}, nil
+}
 func (n noted) Latest(context.Context, string) (map[string]Attempt, error) {
 	latest := map[string]Attempt{}
 	for id, attempt := range n {
@@ -70,7 +76,7 @@ func TestALabNamesTheClassroomsOwnAddresses(t *testing.T) {
 
 func TestTheLastVerdictsAreShownInTheLanguageThatIsAskedFor(t *testing.T) {
 	s := service(t, world.New(), nil)
-	verdicts := s.labs[0].Check(observe.World{}, nil, "en")
+	verdicts := s.labs[0].Check(observe.World{}, lab.Standing{}, "en")
 	s.attempts[attemptKey{"student", first}] = &running{Attempt: Attempt{Lab: first, Student: "student", Verdicts: verdicts}}
 	for language, want := range map[string]string{"en": "no topic orders", "zh": "没有主题 orders"} {
 		detail, err := s.Show(t.Context(), first, "student", language)

@@ -12,6 +12,7 @@ import (
 
 	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
+	"twinlog/engine/situation"
 	"twinlog/engine/workload"
 	"twinlog/labs"
 	"twinlog/visualizer/hub"
@@ -52,6 +53,12 @@ func refuseError(c *gin.Context, err error) {
 		status, code = http.StatusInsufficientStorage, "full"
 	case errors.Is(err, hub.ErrBehind):
 		status, code = http.StatusServiceUnavailable, "behind"
+	case errors.Is(err, labs.ErrUnknownTask):
+		status, code = http.StatusNotFound, "unknownTask"
+	case errors.Is(err, labs.ErrAnswered):
+		status, code = http.StatusConflict, "answered"
+	case errors.Is(err, labs.ErrBroken):
+		status, code = http.StatusUnprocessableEntity, "broken"
 	case errors.Is(err, labs.ErrNotStarted):
 		status, code = http.StatusConflict, "notStarted"
 	case errors.Is(err, labs.ErrBusy):
@@ -70,6 +77,12 @@ func refuseError(c *gin.Context, err error) {
 		status, code = http.StatusNotFound, "notFound"
 	case errors.Is(err, cluster.ErrRefused):
 		status, code = http.StatusConflict, "refused"
+	case errors.Is(err, situation.ErrUnknown):
+		status, code = http.StatusNotFound, "unknownSituation"
+	case errors.Is(err, situation.ErrBusy):
+		status, code = http.StatusConflict, "busy"
+	case errors.Is(err, situation.ErrIdle):
+		status, code = http.StatusConflict, "notStarted"
 	case errors.Is(err, cluster.ErrUnknownNode):
 		status, code = http.StatusNotFound, "unknownNode"
 	case errors.Is(err, cluster.ErrWrongState):

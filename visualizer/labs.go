@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -23,15 +25,20 @@ import (
 type Labs interface {
 	List(ctx context.Context, student, language string) ([]labs.Summary, error)
 	Show(ctx context.Context, id, student, language string) (labs.Detail, error)
-	Start(ctx context.Context, id, student string) (labs.Attempt, error)
+	// Start begins an attempt; with a task, at that one.
+	Start(ctx context.Context, id, student, task string) (labs.Attempt, error)
 	Check(ctx context.Context, id, student, language string) (labs.Attempt, error)
-	Solve(ctx context.Context, id string) error
+	Solve(ctx context.Context, id, student string) (labs.Attempt, error)
+	Step(ctx context.Context, id, student string, number int) (labs.Attempt, error)
+	Answer(ctx context.Context, id, student, question, choice string) (labs.Attempt, error)
+	Export(ctx context.Context, student string, to io.Writer) error
+	Import(ctx context.Context, from io.Reader) (labs.Imported, error)
 }
 
 // defaultStudent is who works at a classroom that knows only one.
-const defaultStudent = "student"
+const defaultStudent = labs.Alone
 
-var labActions = []string{"check", "reset", "solve", "start"}
+var labActions = []string{"answer", "check", "reset", "solve", "start", "step"}
 
 // labRequest is what every request about labs says in its query.
 type labRequest struct{ id, student, language string }
@@ -82,26 +89,60 @@ func (s *Server) postLabAction(c *gin.Context) {
 	s.askLabs(c, func(ctx context.Context, request labRequest) (any, error) {
 		switch c.Param("action") {
 		case "start", "reset":
-			return s.labs.Start(ctx, request.id, request.student)
+			return s.labs.Start(ctx, request.id, request.student, c.Query("task"))
 		case "check":
 			return s.labs.Check(ctx, request.id, request.student, request.language)
 		case "solve":
-			return s.solveLab(ctx, request)
+			return s.labs.Solve(ctx, request.id, request.student)
+		case "step":
+			number, err := strconv.Atoi(c.Query("step"))
+			if err != nil {
+				return nil, badRequest("step is the number of a step of the solution, the first is 0; not " + quoteShort(c.Query("step")))
+			}
+			return s.labs.Step(ctx, request.id, request.student, number)
+		case "answer":
+			return s.labs.Answer(ctx, request.id, request.student, c.Query("question"), c.Query("choice"))
 		}
-		return nil, notFound("a lab can check, reset, solve or start, not " + quoteShort(c.Param("action")))
+		return nil, notFound("a lab can answer, check, reset, solve, start or step, not " + quoteShort(c.Param("action")))
 	})
 }
 
-// solveLab answers with the attempt as it is after the solution was played; it has not been checked.
-func (s *Server) solveLab(ctx context.Context, request labRequest) (any, error) {
-	if err := s.labs.Solve(ctx, request.id); err != nil {
-		return nil, err
+const (
+	progressPath = "/progress"
+	progressType = "application/x-ndjson"
+)
+
+// getProgress answers with the log of what students did, as one file.
+func (s *Server) getProgress(c *gin.Context) {
+	if s.labs == nil {
+		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was started without labs")
+		return
 	}
-	detail, err := s.labs.Show(ctx, request.id, request.student, request.language)
-	if err != nil || detail.Attempt == nil {
-		return labs.Attempt{Lab: request.id, Student: request.student}, err
+	var file bytes.Buffer // whole before the first byte goes out: a broken log is an answer of its own
+	if err := s.labs.Export(c.Request.Context(), c.Query("student"), &file); err != nil {
+		refuseError(c, err)
+		return
 	}
-	return *detail.Attempt, nil
+	c.Header("Content-Disposition", `attachment; filename="twinlog-progress.jsonl"`)
+	c.Data(http.StatusOK, progressType, file.Bytes())
+}
+
+// postProgress merges such a file.
+func (s *Server) postProgress(c *gin.Context) {
+	if s.labs == nil {
+		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was started without labs")
+		return
+	}
+	imported, err := s.labs.Import(c.Request.Context(), c.Request.Body)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		refuse(c, http.StatusRequestEntityTooLarge, "tooLarge", fmt.Sprintf("the file is over %d bytes", tooLarge.Limit))
+	case err != nil:
+		refuseError(c, err)
+	default:
+		c.JSON(http.StatusOK, imported)
+	}
 }
 
 // labTrace is the hub as the labs see it.

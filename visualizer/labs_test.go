@@ -2,7 +2,10 @@ package visualizer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"testing"
 
 	"twinlog/engine/trace"
@@ -28,8 +31,8 @@ func (l *lesson) Show(_ context.Context, id, student, language string) (labs.Det
 	return labs.Detail{Summary: labs.Summary{ID: id}, Attempt: &labs.Attempt{ID: 7, Lab: id}}, l.err
 }
 
-func (l *lesson) Start(_ context.Context, id, student string) (labs.Attempt, error) {
-	l.note("start", id, student)
+func (l *lesson) Start(_ context.Context, id, student, task string) (labs.Attempt, error) {
+	l.note("start", id, student+task)
 	return labs.Attempt{ID: 7, Lab: id, Student: student}, l.err
 }
 
@@ -38,9 +41,31 @@ func (l *lesson) Check(_ context.Context, id, student, language string) (labs.At
 	return labs.Attempt{ID: 7, Lab: id, Student: student}, l.err
 }
 
-func (l *lesson) Solve(_ context.Context, id string) error {
-	l.note("solve", id)
+func (l *lesson) Solve(_ context.Context, id, student string) (labs.Attempt, error) {
+	l.note("solve", id, student)
+	return labs.Attempt{ID: 7, Lab: id}, l.err
+}
+
+func (l *lesson) Step(_ context.Context, id, student string, number int) (labs.Attempt, error) {
+	l.note("step", id, student, fmt.Sprint(number))
+	return labs.Attempt{ID: 7, Lab: id}, l.err
+}
+
+func (l *lesson) Answer(_ context.Context, id, student, question, choice string) (labs.Attempt, error) {
+	l.note("answer", id, student, question, choice)
+	return labs.Attempt{ID: 7, Lab: id}, l.err
+}
+
+func (l *lesson) Export(_ context.Context, student string, to io.Writer) error {
+	l.note("export", student)
+	fmt.Fprint(to, "the file")
 	return l.err
+}
+
+func (l *lesson) Import(_ context.Context, from io.Reader) (labs.Imported, error) {
+	file, err := io.ReadAll(from)
+	l.note("import", string(file))
+	return labs.Imported{}, errors.Join(err, l.err)
 }
 
 func withLesson(t *testing.T, config Config) (*lesson, string) {
@@ -63,7 +88,10 @@ func TestLabRoutes(t *testing.T) {
 		{"POST", "/labs/01-first/start?student=ada", "[start 01-first ada]"},
 		{"POST", "/labs/01-first/reset", "[start 01-first student]"},
 		{"POST", "/labs/01-first/check?lang=zh", "[check 01-first student zh]"},
-		{"POST", "/labs/01-first/solve", "[solve 01-first]"},
+		{"POST", "/labs/01-first/solve", "[solve 01-first student]"},
+		{"POST", "/labs/01-first/start?task=second", "[start 01-first studentsecond]"},
+		{"POST", "/labs/01-first/step?step=3", "[step 01-first student 3]"},
+		{"POST", "/labs/01-first/answer?question=who&choice=me", "[answer 01-first student who me]"},
 	} {
 		l.asked = nil
 		status, _, body := ask(t, step.method, url+"/api/v1"+step.path, "")
@@ -84,6 +112,7 @@ func TestLabRoutes(t *testing.T) {
 		status int
 		code   string
 	}{
+		labs.ErrUnknownTask: {404, "unknownTask"}, labs.ErrAnswered: {409, "answered"}, labs.ErrBroken: {422, "broken"},
 		labs.ErrUnknownLab: {404, "unknownLab"}, labs.ErrNotStarted: {409, "notStarted"}, labs.ErrBusy: {409, "busy"},
 		context.DeadlineExceeded: {500, "failed"},
 	} {
@@ -91,6 +120,19 @@ func TestLabRoutes(t *testing.T) {
 		status, _, body := ask(t, "POST", url+"/api/v1/labs/01-first/check", "")
 		mustRefuse(t, status, body, want.status, want.code)
 	}
+}
+
+func TestProgressIsOneFile(t *testing.T) {
+	l, url := withLesson(t, Config{})
+	if status, header, body := ask(t, "GET", url+"/api/v1/progress?student=ada", ""); status != 200 || string(body) != "the file" || header.Get("Content-Disposition") == "" {
+		t.Errorf("export: %d %v %s", status, header, body)
+	}
+	if status, _, body := ask(t, "POST", url+"/api/v1/progress", "the file"); status != 200 || !slices.Equal(l.asked, []string{"[export ada]", "[import the file]"}) {
+		t.Errorf("import: %d %s, asked %v", status, body, l.asked)
+	}
+	l.err = fmt.Errorf("%w: entry 3 of ada was changed", labs.ErrBroken)
+	status, _, body := ask(t, "POST", url+"/api/v1/progress", "the file")
+	mustRefuse(t, status, body, 422, "broken")
 }
 
 func TestLabsSeeTheTraceWithoutItsMessages(t *testing.T) {

@@ -41,7 +41,7 @@ func (s *Server) table() []route {
 	who := []parameter{{"lang", "en or zh; en unless told", "string"}, {"student", "whose attempt; student unless told", "string"}}
 	place := []parameter{{"after", "the n of the last record that is known; 0: from the beginning", "integer"},
 		{"limit", "at most so many records; 1000 unless told, at most 10000", "integer"}}
-	return slices.Concat(s.diskTable(), s.inspectTable(), s.administrationTable(), s.notesTable(), []route{
+	return slices.Concat(s.diskTable(), s.inspectTable(), s.administrationTable(), s.situationTable(), s.notesTable(), []route{
 		{method: "GET", path: "/ready", about: "Whether every node has begun to serve", handle: s.getReady,
 			status: 200, answer: wire.Ready{}, problems: []int{503}},
 		{method: "GET", path: "/nodes", about: "All nodes, in a stable order", handle: s.getNodes, status: 200, answer: wire.Nodes{}},
@@ -91,8 +91,15 @@ func (s *Server) table() []route {
 		{method: "GET", path: "/labs", about: "The labs", handle: s.getLabs, query: who, status: 200, answer: wire.Labs{}, problems: []int{501}},
 		{method: "GET", path: "/labs/:id", about: "A lab: its text, its tasks and how far the attempt has got", handle: s.getLab,
 			query: who, status: 200, answer: labs.Detail{}, problems: []int{404, 501}},
-		{method: "POST", path: "/labs/:id/:action", about: "start, check, solve or reset a lab", handle: s.postLabAction,
-			query: who, status: 200, answer: labs.Attempt{}, problems: []int{404, 409, 501}},
+		{method: "POST", path: "/labs/:id/:action", about: "start, check, solve or reset a lab; answer a question before the outcome; play one step of the solution",
+			handle: s.postLabAction, query: append(slices.Clone(who), parameter{"task", "start: the task to begin at; the solution up to it is really played", "string"},
+				parameter{"question", "answer: which one", "string"}, parameter{"choice", "answer: the value of the choice; empty skips", "string"},
+				parameter{"step", "step: its number, the first is 0", "integer"}),
+			status: 200, answer: labs.Attempt{}, problems: []int{404, 409, 501}},
+		{method: "GET", path: progressPath, about: "What students did in the labs, hash-chained, as one file", handle: s.getProgress,
+			query: []parameter{{"student", "whose; everybody's unless told", "string"}}, status: 200, answerType: progressType, problems: []int{422, 501}},
+		{method: "POST", path: progressPath, about: "Verifies such a file and merges it", handle: s.postProgress, bodyType: progressType, status: 200,
+			answer: labs.Imported{}, problems: []int{413, 422, 501}},
 	})
 }
 

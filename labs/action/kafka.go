@@ -1,6 +1,7 @@
 package action
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -147,6 +148,9 @@ func removeStaticMembers(ctx context.Context, admin *kadm.Client, group string) 
 // produceOptions: idempotence needs acks=all. Who expects an error wants to see the first one, not what comes after many attempts.
 func produceOptions(action *lab.KafkaProduce) []kgo.Opt {
 	options := []kgo.Opt{kgo.RecordPartitioner(kgo.RoundRobinPartitioner())}
+	if action.Keys > 0 {
+		options = []kgo.Opt{kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil))} // murmur2 of the key, as Kafka's own producer
+	}
 	switch action.Acks {
 	case "0":
 		options = append(options, kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite())
@@ -169,7 +173,14 @@ func (r *Runner) kafkaProduce(ctx context.Context, action *lab.KafkaProduce) err
 	defer client.Close()
 	records := make([]*kgo.Record, action.Count)
 	for i := range records {
-		records[i] = &kgo.Record{Topic: action.Topic, Value: fmt.Appendf(nil, "order %d", i+1)}
+		value := fmt.Appendf(nil, "order %d", i+1)
+		if missing := action.Size - len(value); missing > 0 {
+			value = append(value, bytes.Repeat([]byte("."), missing)...)
+		}
+		records[i] = &kgo.Record{Topic: action.Topic, Value: value}
+		if action.Keys > 0 {
+			records[i].Key = fmt.Appendf(nil, "key-%d", i%action.Keys+1)
+		}
 	}
 	err = client.ProduceSync(ctx, records...).FirstErr()
 	if action.ExpectError != "" {
@@ -242,4 +253,16 @@ func (r *Runner) kafkaConsume(ctx context.Context, action *lab.KafkaConsume) err
 		return fmt.Errorf("commit %s for group %s: %w", action.Topic, action.Group, err)
 	}
 	return nil
+}
+
+// kafkaCommit sets a committed offset, as a reset of offsets does: the group must have no members.
+func (r *Runner) kafkaCommit(ctx context.Context, action *lab.KafkaCommit) error {
+	return r.kafkaAdmin(func(admin *kadm.Client) error {
+		var offsets kadm.Offsets
+		offsets.AddOffset(action.Topic, action.Partition, action.Offset, -1)
+		if err := admin.CommitAllOffsets(ctx, action.Group, offsets); err != nil {
+			return fmt.Errorf("set the offset of group %s on %s-%d to %d: %w", action.Group, action.Topic, action.Partition, action.Offset, err)
+		}
+		return nil
+	})
 }

@@ -10,7 +10,7 @@ import (
 	"twinlog/labs/lab"
 )
 
-func (r *Runner) runOnNodes(ctx context.Context, start Start, step lab.Step) error {
+func (r *Runner) runOnNodes(ctx context.Context, start Start, step lab.Doing) error {
 	var victim *lab.Victim
 	var act func(context.Context, string) error
 	switch step := step.(type) {

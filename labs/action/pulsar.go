@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,14 +37,17 @@ func attach[T any](ctx context.Context, try func() (T, error)) (attached T, err 
 	}
 }
 
-// pulsarAdmin sends a request to the admin API of the first broker that answers, which sends us on to the topic's owner. Not found is
-// an answer when missingIsFine.
-func (r *Runner) pulsarAdmin(ctx context.Context, method, topic, path string, missingIsFine bool) error {
+// pulsarAdmin sends a request to the admin API of the first broker that answers, which sends us on to the owner. Statuses in fine are as
+// good as success.
+func (r *Runner) pulsarAdmin(ctx context.Context, method, path, body string, fine ...int) error {
 	var failure error
 	for _, base := range r.addresses.PulsarAdmin {
-		request, err := http.NewRequestWithContext(ctx, method, base+"/admin/v2/"+strings.Replace(topic, "://", "/", 1)+path, nil)
+		request, err := http.NewRequestWithContext(ctx, method, base+"/admin/v2/"+path, strings.NewReader(body))
 		if err != nil {
 			return err
+		}
+		if body != "" {
+			request.Header.Set("Content-Type", "application/json")
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
@@ -51,7 +56,7 @@ func (r *Runner) pulsarAdmin(ctx context.Context, method, topic, path string, mi
 		}
 		reason, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 		response.Body.Close()
-		if response.StatusCode < 300 || missingIsFine && response.StatusCode == http.StatusNotFound {
+		if response.StatusCode < 300 || slices.Contains(fine, response.StatusCode) {
 			return nil
 		}
 		failure = fmt.Errorf("%s: %s", response.Status, reason)
@@ -59,15 +64,36 @@ func (r *Runner) pulsarAdmin(ctx context.Context, method, topic, path string, mi
 	return failure
 }
 
+// adminPath is a topic's place in the admin API: persistent/public/default/orders.
+func adminPath(topic string) string { return strings.Replace(topic, "://", "/", 1) }
+
+func (r *Runner) pulsarCreateTopic(ctx context.Context, action *lab.PulsarCreateTopic) error {
+	path, body := adminPath(action.Topic), ""
+	if action.Partitions > 0 {
+		path, body = path+"/partitions", strconv.Itoa(action.Partitions)
+	}
+	if err := r.pulsarAdmin(ctx, http.MethodPut, path, body); err != nil {
+		return fmt.Errorf("create Pulsar topic %s: %w", action.Topic, err)
+	}
+	return nil
+}
+
+func (r *Runner) pulsarUnloadBundle(ctx context.Context, action *lab.PulsarUnloadBundle) error {
+	if err := r.pulsarAdmin(ctx, http.MethodPut, "namespaces/"+action.Namespace+"/"+action.Bundle+"/unload", ""); err != nil {
+		return fmt.Errorf("unload bundle %s of %s: %w", action.Bundle, action.Namespace, err)
+	}
+	return nil
+}
+
 func (r *Runner) pulsarDeleteTopic(ctx context.Context, action *lab.PulsarTopic) error {
-	if err := r.pulsarAdmin(ctx, http.MethodDelete, action.Topic, "?force=true", true); err != nil {
+	if err := r.pulsarAdmin(ctx, http.MethodDelete, adminPath(action.Topic)+"?force=true", "", http.StatusNotFound); err != nil {
 		return fmt.Errorf("delete Pulsar topic %s: %w", action.Topic, err)
 	}
 	return nil
 }
 
 func (r *Runner) pulsarUnload(ctx context.Context, action *lab.PulsarUnload) error {
-	if err := r.pulsarAdmin(ctx, http.MethodPut, action.Topic, "/unload", false); err != nil {
+	if err := r.pulsarAdmin(ctx, http.MethodPut, adminPath(action.Topic)+"/unload", ""); err != nil {
 		return fmt.Errorf("unload Pulsar topic %s: %w", action.Topic, err)
 	}
 	return nil

@@ -4,6 +4,7 @@ package action
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"twinlog/engine/cluster"
@@ -40,12 +41,14 @@ type Trace interface {
 	EventsAfter(n uint64) []observe.Event
 }
 
-// Runner does actions, one at a time. What an action leaves running lasts until Close or Restore.
+// Runner does actions. It may be used from any goroutine. What an action leaves running lasts until Close or Restore.
 type Runner struct {
 	addresses Addresses
 	nodes     Nodes
 	trace     Trace
-	running   map[string]func() // what ends it, by name
+
+	mu      sync.Mutex        // helpers act beside the one who has the turn
+	running map[string]func() // what ends it, by name
 }
 
 // maxRunning bounds what actions leave running.
@@ -58,32 +61,43 @@ func NewRunner(addresses Addresses, nodes Nodes, trace Trace) *Runner {
 
 // keep remembers what ends something that goes on.
 func (r *Runner) keep(name string, end func()) error {
-	if r.running[name] != nil {
+	refusal := func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.running[name] != nil {
+			return fmt.Errorf("there is a %s already", name)
+		}
+		if len(r.running) >= maxRunning {
+			return fmt.Errorf("%d consumers and sessions are running already; close one first", len(r.running))
+		}
+		r.running[name] = end
+		return nil
+	}()
+	if refusal != nil {
 		end()
-		return fmt.Errorf("there is a %s already", name)
 	}
-	if len(r.running) >= maxRunning {
-		end()
-		return fmt.Errorf("%d consumers and sessions are running already; close one first", len(r.running))
-	}
-	r.running[name] = end
-	return nil
+	return refusal
 }
 
 func (r *Runner) close(action *lab.Close) error {
+	r.mu.Lock()
 	end := r.running[action.Name]
+	delete(r.running, action.Name)
+	r.mu.Unlock()
 	if end == nil {
 		return fmt.Errorf("there is no %s to close", action.Name)
 	}
-	delete(r.running, action.Name)
 	end()
 	return nil
 }
 
 // Close ends all that actions have left running.
 func (r *Runner) Close() {
-	for name, end := range r.running {
-		delete(r.running, name)
+	r.mu.Lock()
+	running := r.running
+	r.running = map[string]func(){}
+	r.mu.Unlock()
+	for _, end := range running {
 		end()
 	}
 }
@@ -114,7 +128,7 @@ func (r *Runner) Run(ctx context.Context, start Start, actions []lab.Action) err
 	return nil
 }
 
-func (r *Runner) run(ctx context.Context, start Start, step lab.Step) error {
+func (r *Runner) run(ctx context.Context, start Start, step lab.Doing) error {
 	switch step := step.(type) {
 	case *lab.KafkaCreateTopic:
 		return r.kafkaCreateTopic(ctx, step)
@@ -130,6 +144,12 @@ func (r *Runner) run(ctx context.Context, start Start, step lab.Step) error {
 		return r.kafkaConsume(ctx, step)
 	case *lab.KafkaJoin:
 		return r.kafkaJoin(step)
+	case *lab.KafkaCommit:
+		return r.kafkaCommit(ctx, step)
+	case *lab.PulsarCreateTopic:
+		return r.pulsarCreateTopic(ctx, step)
+	case *lab.PulsarUnloadBundle:
+		return r.pulsarUnloadBundle(ctx, step)
 	case *lab.PulsarTopic:
 		return r.pulsarDeleteTopic(ctx, step)
 	case *lab.PulsarSubscribe:

@@ -19,12 +19,15 @@ type Action struct {
 	KafkaProduce     *KafkaProduce     `yaml:"kafka.produce"`
 	KafkaConsume     *KafkaConsume     `yaml:"kafka.consume"`
 	KafkaJoin        *KafkaJoin        `yaml:"kafka.join"`
+	KafkaCommit      *KafkaCommit      `yaml:"kafka.commit"`
 
-	PulsarDeleteTopic *PulsarTopic     `yaml:"pulsar.deleteTopic"`
-	PulsarSubscribe   *PulsarSubscribe `yaml:"pulsar.subscribe"`
-	PulsarProduce     *PulsarProduce   `yaml:"pulsar.produce"`
-	PulsarConsume     *PulsarConsume   `yaml:"pulsar.consume"`
-	PulsarUnload      *PulsarUnload    `yaml:"pulsar.unload"`
+	PulsarDeleteTopic  *PulsarTopic        `yaml:"pulsar.deleteTopic"`
+	PulsarCreateTopic  *PulsarCreateTopic  `yaml:"pulsar.createTopic"`
+	PulsarSubscribe    *PulsarSubscribe    `yaml:"pulsar.subscribe"`
+	PulsarProduce      *PulsarProduce      `yaml:"pulsar.produce"`
+	PulsarConsume      *PulsarConsume      `yaml:"pulsar.consume"`
+	PulsarUnload       *PulsarUnload       `yaml:"pulsar.unload"`
+	PulsarUnloadBundle *PulsarUnloadBundle `yaml:"pulsar.unloadBundle"`
 
 	EnsembleSet    *EnsembleSet    `yaml:"ensemble.set"`
 	EnsembleDelete *EnsembleDelete `yaml:"ensemble.delete"`
@@ -42,16 +45,16 @@ type Action struct {
 	Wait  *Wait  `yaml:"wait"`
 }
 
-// Step is what an action does: a pointer to one of the types below.
-type Step interface{ check() error }
+// Doing is what an action does: a pointer to one of the types below.
+type Doing interface{ check() error }
 
 // Step returns the one thing that the action does, or tells what is wrong with it.
-func (a Action) Step() (Step, error) {
-	var steps []Step
+func (a Action) Step() (Doing, error) {
+	var steps []Doing
 	fields := reflect.ValueOf(a)
 	for i := range fields.NumField() {
 		if field := fields.Field(i); !field.IsNil() {
-			steps = append(steps, field.Interface().(Step))
+			steps = append(steps, field.Interface().(Doing))
 		}
 	}
 	if len(steps) != 1 {
@@ -107,11 +110,14 @@ func (a *KafkaDeleteGroup) check() error {
 	return require(a.Group != "", "kafka.deleteGroup needs a group")
 }
 
-// KafkaProduce writes Count records "order 1", "order 2", … Acks is all (the default), 1 or 0. With ExpectError, the protocol's name of
+// KafkaProduce writes Count records "order 1", "order 2", … With Keys, the keys "key-1" to "key-<Keys>" in turn, and each key's records
+// go to one partition, as Kafka's own producer chooses it. With Size, each value is filled up to so many bytes. Acks is all (the default), 1 or 0. With ExpectError, the protocol's name of
 // an error such as NOT_ENOUGH_REPLICAS, it is the error that must come.
 type KafkaProduce struct {
 	Topic       string `yaml:"topic"`
 	Count       int    `yaml:"count"`
+	Keys        int    `yaml:"keys"`
+	Size        int    `yaml:"size"`
 	Acks        string `yaml:"acks"`
 	ExpectError string `yaml:"expectError"`
 }
@@ -120,7 +126,24 @@ func (a *KafkaProduce) check() error {
 	if !slices.Contains([]string{"", "all", "1", "0"}, a.Acks) {
 		return fmt.Errorf("acks is all, 1 or 0, not %q", a.Acks)
 	}
+	if a.Keys < 0 || a.Size < 0 || a.Size > largestRecord {
+		return fmt.Errorf("keys is %d and size %d; neither is below 0, and size at most %d", a.Keys, a.Size, largestRecord)
+	}
 	return require(a.Topic != "" && a.Count > 0, "kafka.produce needs topic and count")
+}
+
+const largestRecord = 512 << 10
+
+// KafkaCommit sets what a group, which has no members at that time, has committed of a partition.
+type KafkaCommit struct {
+	Topic     string `yaml:"topic"`
+	Group     string `yaml:"group"`
+	Partition int32  `yaml:"partition"`
+	Offset    int64  `yaml:"offset"`
+}
+
+func (a *KafkaCommit) check() error {
+	return require(a.Topic != "" && a.Group != "" && a.Partition >= 0 && a.Offset >= 0, "kafka.commit needs topic, group, partition and offset")
 }
 
 // KafkaConsume reads until Count records were read, commits and leaves the group. Without a group it reads and commits nothing.
@@ -159,6 +182,26 @@ type PulsarTopic struct {
 
 func (a *PulsarTopic) check() error {
 	return require(a.Topic != "", "pulsar.deleteTopic needs a topic")
+}
+
+// PulsarCreateTopic creates a topic; with Partitions, a partitioned one.
+type PulsarCreateTopic struct {
+	Topic      string `yaml:"topic"`
+	Partitions int    `yaml:"partitions"`
+}
+
+func (a *PulsarCreateTopic) check() error {
+	return require(a.Topic != "" && a.Partitions >= 0, "pulsar.createTopic needs a topic, and partitions above 0 when it is partitioned")
+}
+
+// PulsarUnloadBundle makes the owner of a bundle give it up: Bundle is its hash range, 0x00000000_0x40000000.
+type PulsarUnloadBundle struct {
+	Namespace string `yaml:"namespace"`
+	Bundle    string `yaml:"bundle"`
+}
+
+func (a *PulsarUnloadBundle) check() error {
+	return require(a.Namespace != "" && a.Bundle != "", "pulsar.unloadBundle needs namespace and bundle")
 }
 
 // PulsarSubscribe creates a durable subscription that begins at the earliest message.

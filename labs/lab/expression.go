@@ -17,7 +17,19 @@ type Expression struct {
 	program *vm.Program
 	// NeedsKafka and NeedsPulsar tell that it looks at what clients of that cluster see.
 	NeedsKafka, NeedsPulsar bool
+
+	inverted, dropped bool // see turned
 }
+
+// turned returns the expression's opposite, or what always holds.
+func (e *Expression) turned(drop bool) *Expression {
+	changed := *e
+	changed.inverted, changed.dropped = !drop, drop
+	return &changed
+}
+
+// String is the expression's source.
+func (e *Expression) String() string { return e.source }
 
 // Compile compiles and type-checks an expression over the world.
 func Compile(source string, options ...expr.Option) (*Expression, error) {
@@ -59,9 +71,12 @@ func (e *Expression) Holds(world observe.World) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if e.dropped {
+		return true, nil
+	}
 	holds, ok := value.(bool)
 	if !ok {
 		return false, fmt.Errorf("%q is %v, which is neither true nor false", e.source, value)
 	}
-	return holds, nil
+	return holds != e.inverted, nil
 }

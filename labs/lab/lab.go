@@ -4,6 +4,7 @@ package lab
 
 import (
 	"regexp"
+	"time"
 
 	"twinlog/labs/observe"
 )
@@ -22,29 +23,40 @@ func (t Text) In(language string) string {
 	return t["en"]
 }
 
-// Lab is one lab as its lab.yaml and its two Markdown texts say.
+// Lab is one lab as its lab.yaml and its two Markdown texts say, with the values of one student filled in.
 type Lab struct {
-	ID      string   `yaml:"-"` // the folder's name
-	Title   Text     `yaml:"title"`
-	Minutes int      `yaml:"minutes"` // how long it takes a student
-	Setup   []Action `yaml:"setup"`   // run when an attempt starts; brings the world into the state that the lab begins in
-	Tasks   []*Task  `yaml:"tasks"`
-	// Solution is a list of the same actions that a student can take.
-	Solution []Action `yaml:"solution"`
+	ID      string `yaml:"-"` // the folder's name
+	Title   Text   `yaml:"title"`
+	Minutes int    `yaml:"minutes"` // how long it takes a student
+	// Variants are the values that differ from student to student; ${name} stands for one in every text, action and expression.
+	Variants map[string]Variant `yaml:"variants"`
+	Setup    []Action           `yaml:"setup"` // run when an attempt starts; brings the world into the state that the lab begins in
+	Tasks    []*Task            `yaml:"tasks"`
+	// Questions ask for the outcome before it happens.
+	Questions []*Question `yaml:"questions"`
+	// Solution is, by task, a list of the same actions that a student can take.
+	Solution map[string][]Action `yaml:"solution"`
 	// Wrong runs are what students do wrong, with the feedback that they must get.
 	Wrong []WrongRun `yaml:"wrong"`
 
-	Body Text `yaml:"-"` // HTML
+	Body  Text              `yaml:"-"` // HTML
+	Drawn map[string]string `yaml:"-"` // the values that were filled in, by the variants' names
 }
 
-// Task is one thing to do, with the condition that tells that it is done.
+// Task is one thing to do, with the condition that tells that it is done. It opens when what it needs has passed and the questions before
+// it are answered.
 type Task struct {
 	ID    string `yaml:"id"`
 	Title Text   `yaml:"title"`
 	// Needs lists tasks that must have passed before this one is looked at.
 	Needs []string `yaml:"needs"`
-	// Condition is an expression over [observe.World]; it must be a bool.
-	Condition string `yaml:"condition"`
+	// Init runs once when the task opens.
+	Init []Action `yaml:"init"`
+	// Helper goes on in the background while the task is open.
+	Helper *Helper `yaml:"helper"`
+	// Condition is an expression over [observe.World]; it must be a bool. With Hold, it must have held for so long without a break.
+	Condition string        `yaml:"condition"`
+	Hold      time.Duration `yaml:"hold"`
 	// Expected says what the condition asks for; Observed is, in each language, an expression for what is there instead.
 	Expected Text `yaml:"expected"`
 	Observed Text `yaml:"observed"`
@@ -52,16 +64,27 @@ type Task struct {
 	Lost string `yaml:"lost"`
 	// Decides is an expression over one event (kind, node, data); the last event since the attempt's start for which it is true is the
 	// one that decides the verdict.
-	Decides string `yaml:"decides"`
-	Hints   []Hint `yaml:"hints"`
+	Decides string  `yaml:"decides"`
+	Hints   []*Hint `yaml:"hints"`
 
 	programs programs
 }
 
-// Hint helps after so many checks that did not pass. It never is the command itself.
+// Helper is background load, or trouble: actions that are done again and again, with a pause in between.
+type Helper struct {
+	Every   time.Duration `yaml:"every"`
+	Actions []Action      `yaml:"actions"`
+}
+
+// Hint helps after so many checks that did not pass, when the task has been open for so long, or when an expression holds; one of the
+// three. It never is the command itself.
 type Hint struct {
-	After int  `yaml:"after"`
-	Text  Text `yaml:"text"`
+	After int           `yaml:"after"`
+	Idle  time.Duration `yaml:"idle"`
+	When  string        `yaml:"when"`
+	Text  Text          `yaml:"text"`
+
+	when *Expression
 }
 
 // WrongRun is something that students do wrong.
@@ -112,8 +135,13 @@ type Verdict struct {
 	Observed string `json:"observed"`
 	// Event is the number of the record that decides, for the page's clock; 0 when there is none.
 	Event uint64 `json:"event"`
-	// Hint is shown after some checks that did not pass.
-	Hint string `json:"hint,omitempty"`
+	// Hints are those that have come, the oldest first.
+	Hints []string `json:"hints"`
+	// Asks lists the questions that must be answered before the task opens.
+	Asks []string `json:"asks"`
+	// HeldMS says for how long the condition has held without a break, of the HoldMS that it must; both 0 where it need not.
+	HeldMS int64 `json:"heldMS"`
+	HoldMS int64 `json:"holdMS"`
 
 	inLanguages map[string]Verdict // the same in every language
 }
@@ -130,3 +158,15 @@ func (v Verdict) In(language string) Verdict {
 
 // Event is a trace record as a condition sees it.
 type Event = observe.Event
+
+// WithHeld returns the verdict with how long its condition has held by now, in every language.
+func (v Verdict) WithHeld(held time.Duration) Verdict {
+	ms := min(held.Milliseconds(), v.HoldMS)
+	languages := make(map[string]Verdict, len(v.inLanguages))
+	for language, each := range v.inLanguages {
+		each.HeldMS = ms
+		languages[language] = each
+	}
+	v.HeldMS, v.inLanguages = ms, languages
+	return v
+}

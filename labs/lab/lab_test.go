@@ -29,12 +29,12 @@ func world() observe.World {
 
 func verdictsOf(t *testing.T, observed observe.World, failures map[string]int, language string) map[string]lab.Verdict {
 	t.Helper()
-	loaded, err := lab.Load(catalogue.Files, "01-first-messages")
+	loaded, err := lab.Load(catalogue.Files, "01-first-messages", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	verdicts := map[string]lab.Verdict{}
-	for _, verdict := range loaded.Check(observed, failures, language) {
+	for _, verdict := range loaded.Check(observed, lab.Standing{Failures: failures}, language) {
 		verdicts[verdict.Task] = verdict
 	}
 	return verdicts
@@ -48,7 +48,7 @@ func TestAnUntouchedWorldFailsWithWhatIsThere(t *testing.T) {
 		"pulsar-subscribed": {Task: "pulsar-subscribed", Verdict: lab.NotYet, Expected: "at least 10 messages and a subscription readers", Observed: "messages: 0, no subscription readers"},
 	} {
 		got := verdicts[task]
-		if got.Verdict != want.Verdict || got.Expected != want.Expected || got.Observed != want.Observed || got.Event != 0 || got.Hint != "" {
+		if got.Verdict != want.Verdict || got.Expected != want.Expected || got.Observed != want.Observed || got.Event != 0 || len(got.Hints) != 0 {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
@@ -62,10 +62,10 @@ func TestTheDecidingEventAndHintsByAttempts(t *testing.T) {
 		{N: 9, Kind: "kafka.topicCreated", Data: map[string]any{"topic": "others"}},
 		{N: 11, Kind: "node.paused", Data: map[string]any{}},
 	}
-	if got := verdictsOf(t, observed, nil, "zh")["kafka-topic"]; got.Event != 7 || got.Hint != "" || got.Observed != "1 个分区，每个分区 1 个副本" || got.In("en").Observed != "partitions: 1, replicas of each: 1" {
+	if got := verdictsOf(t, observed, nil, "zh")["kafka-topic"]; got.Event != 7 || len(got.Hints) != 0 || got.Observed != "1 个分区，每个分区 1 个副本" || got.In("en").Observed != "partitions: 1, replicas of each: 1" {
 		t.Errorf("first check: %+v", got)
 	}
-	if got := verdictsOf(t, observed, map[string]int{"kafka-topic": 1}, "zh")["kafka-topic"]; !strings.Contains(got.Hint, "默认值") {
+	if got := verdictsOf(t, observed, map[string]int{"kafka-topic": 1}, "zh")["kafka-topic"]; len(got.Hints) != 1 || !strings.Contains(got.Hints[0], "默认值") {
 		t.Errorf("second check: %+v", got)
 	}
 }
@@ -76,15 +76,19 @@ func TestWhatIsWrongWithALabFileIsNamedWithItsLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
-		"unknown field":        {"minutes:", "minuets:", "[4:1] unknown field"},
-		"unknown name":         {`kafka.topics["orders"].records >= 10`, `kafka.topic["orders"].records >= 10`, "has no field topic"},
-		"no bool":              {`kafka.topics["orders"].records >= 10`, `kafka.topics["orders"].records`, "expected bool"},
-		"untold in a language": {"      zh: >-\n        string(kafka.topics[\"orders\"].records) + \" 条消息\"\n", "", "observed of kafka-produced has no text in zh"},
-		"missing language":     {"      zh: 向 `orders` 写入至少 10 条消息\n", "", "line 34: title of kafka-produced has no text in zh"},
+		"unknown field":        {"minutes:", "minuets:", "lab.yaml:4: unknown field"},
+		"unknown name":         {`kafka.topics["${topic}"].records >= ${records}`, `kafka.topic["${topic}"].records >= ${records}`, "has no field topic"},
+		"no bool":              {`kafka.topics["${topic}"].records >= ${records}`, `kafka.topics["${topic}"].records`, "expected bool"},
+		"untold in a language": {"      zh: >-\n        string(kafka.topics[\"${topic}\"].records) + \" 条消息\"\n", "", "observed of kafka-produced has no text in zh"},
+		"missing language":     {"      zh: 向 `${topic}` 写入至少 ${records} 条消息\n", "", "lab.yaml:42: title of kafka-produced has no text in zh"},
 		"unknown need":         {"needs: [kafka-topic]", "needs: [kafka-topics]", "which is no earlier task"},
-		"incomplete action":    {"kafka.produce: {topic: orders, count: 12}", "kafka.produce: {topic: orders}", "kafka.produce needs topic and count"},
+		"incomplete action":    {"kafka.produce: {topic: \"${topic}\", count: 20}", "kafka.produce: {topic: \"${topic}\"}", "kafka.produce needs topic and count"},
 		"feedback of no task":  {"task: kafka-consumed, verdict", "task: consumed, verdict", `"notYet" of task "consumed"`},
-		"minutes out of range": {"minutes: 15", "minutes: 0", "line 4: minutes is 0"},
+		"two kinds of hint":    {"- after: 2\n", "- after: 2\n        idle: 1m\n", "one of the three"},
+		"unknown variant":      {"title:\n", "# ${nobody}\ntitle:\n", "lab.yaml:1: ${nobody} is not one of the variants"},
+		"expression's line":    {`kafka.topics["${topic}"].records >= ${records}`, `kafka.topics["${topic}"].recordings >= ${records}`, "lab.yaml:44: task kafka-produced: condition: "},
+		"hint with a command":  {"A topic's number of", "kafka-topics.sh --create does it. A topic's number of", "gives away the command"},
+		"minutes out of range": {"minutes: 15", "minutes: 0", "lab.yaml:4: minutes is 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := strings.Replace(string(good), c.old, c.new, 1)
@@ -96,7 +100,7 @@ func TestWhatIsWrongWithALabFileIsNamedWithItsLine(t *testing.T) {
 				"01-first-messages/en.md":    {Data: []byte("text")},
 				"01-first-messages/zh.md":    {Data: []byte("text")},
 			}
-			_, err := lab.Load(files, "01-first-messages")
+			_, err := lab.Load(files, "01-first-messages", nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "01-first-messages/lab.yaml") {
 				t.Errorf("got %v, want it to say %q", err, c.want)
 			}
@@ -114,7 +118,7 @@ func TestATextNamesOnlyAddressesThatThereAre(t *testing.T) {
 		"01-first-messages/en.md":    {Data: []byte("kcat -b {{kafka}} -L")},
 		"01-first-messages/zh.md":    {Data: []byte("kcat -b {{kafak}} -L")},
 	}
-	if _, err := lab.Load(files, "01-first-messages"); err == nil || !strings.Contains(err.Error(), "zh.md: {{kafak}} is not one of {{kafka}}") {
+	if _, err := lab.Load(files, "01-first-messages", nil); err == nil || !strings.Contains(err.Error(), "zh.md:1: {{kafak}} is not one of {{kafka}}") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -129,7 +133,7 @@ func TestBrokenLinesOfChineseLeaveNoGap(t *testing.T) {
 		"01-first-messages/en.md":    {Data: []byte("one line\nand another")},
 		"01-first-messages/zh.md":    {Data: []byte("各自拿到\n全部消息，\n再看 broker\n做什么")},
 	}
-	loaded, err := lab.Load(files, "01-first-messages")
+	loaded, err := lab.Load(files, "01-first-messages", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -20,7 +21,7 @@ var (
 	taskName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
-// LoadAll loads every lab of a catalogue, by name. Its errors name the file and, where the file's form is at fault, the line.
+// LoadAll loads every lab of a catalogue, by name, with everybody's values. Its errors name the file and the line.
 func LoadAll(catalogue fs.FS) ([]*Lab, error) {
 	entries, err := fs.ReadDir(catalogue, ".")
 	if err != nil {
@@ -32,44 +33,89 @@ func LoadAll(catalogue fs.FS) ([]*Lab, error) {
 		if !entry.IsDir() {
 			continue
 		}
-		loaded, err := Load(catalogue, entry.Name())
+		loaded, err := Load(catalogue, entry.Name(), nil)
 		labs, problems = append(labs, loaded), append(problems, err)
 	}
 	return labs, errors.Join(problems...)
 }
 
-// Load loads the lab in one folder of a catalogue: lab.yaml, en.md, zh.md.
-func Load(catalogue fs.FS, id string) (*Lab, error) {
+// Load loads the lab in one folder of a catalogue: lab.yaml, en.md, zh.md, with the values that a seed draws.
+func Load(catalogue fs.FS, id string, seed Seed) (*Lab, error) {
 	name := path.Join(id, "lab.yaml")
 	content, err := fs.ReadFile(catalogue, name)
 	if err != nil {
 		return nil, err
 	}
-	loaded := &Lab{ID: id, Body: Text{}}
+	loaded := &Lab{ID: id, Body: Text{}, Drawn: map[string]string{}}
+	if err := loaded.draw(name, content, seed); err != nil {
+		return nil, err
+	}
+	var problems []error
+	content = fill(content, loaded.Drawn, func(variable string, line int) {
+		problems = append(problems, fmt.Errorf("%s:%d: ${%s} is not one of the variants", name, line, variable))
+	})
 	if err := yaml.UnmarshalWithOptions(content, loaded, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, errors.Join(append(problems, yamlProblem(name, err))...)
+	}
+	for _, language := range Languages {
+		if err := loaded.loadText(catalogue, path.Join(id, language+".md"), language); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	loaded.check(&source{name: name, content: content, problems: &problems})
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return loaded, nil
+}
+
+// draw reads the variants, before anything else: the rest of the file is made with them.
+func (l *Lab) draw(name string, content []byte, seed Seed) error {
+	var head struct {
+		Variants map[string]Variant `yaml:"variants"`
+	}
+	if err := yaml.Unmarshal(variable.ReplaceAll(content, []byte("x")), &head); err != nil {
+		return yamlProblem(name, err)
+	}
+	where := &source{name: name, content: content, problems: new([]error)}
+	for _, each := range slices.Sorted(maps.Keys(head.Variants)) {
+		if !variantName.MatchString(each) {
+			where.problem("$.variants", "the variant %q is not named like topic or firstTopic", each)
+		}
+		if err := head.Variants[each].check(); err != nil {
+			where.problem("$.variants."+each, "variant %s: %v", each, err)
+		}
+	}
+	if err := errors.Join(*where.problems...); err != nil {
+		return err
+	}
+	for each, variant := range head.Variants {
+		l.Drawn[each] = seed.draw(each, variant)
+	}
+	return nil
+}
+
+func (l *Lab) loadText(catalogue fs.FS, name, language string) error {
+	text, err := fs.ReadFile(catalogue, name)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	text = fill(text, l.Drawn, func(variable string, line int) {
+		problems = append(problems, fmt.Errorf("%s:%d: ${%s} is not one of the variants", name, line, variable))
+	})
+	if unknown := unknownPlaceholder(text); unknown != "" {
+		line := 1 + bytes.Count(text[:bytes.Index(text, []byte(unknown))], []byte("\n"))
+		problems = append(problems, fmt.Errorf("%s:%d: %s is not one of %s", name, line, unknown, strings.Join(placeholders, ", ")))
 	}
 	// Where a line of Chinese is broken in the file, no gap must be seen.
 	chinese := extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksCSS3Draft))
-	markdown := goldmark.New(goldmark.WithExtensions(extension.Table, chinese))
-	for _, language := range Languages {
-		text, err := fs.ReadFile(catalogue, path.Join(id, language+".md"))
-		if err != nil {
-			return nil, err
-		}
-		var html bytes.Buffer
-		if unknown := unknownPlaceholder(text); unknown != "" {
-			return nil, fmt.Errorf("%s: %s is not one of %s", path.Join(id, language+".md"), unknown, strings.Join(placeholders, ", "))
-		}
-		if err := markdown.Convert(text, &html); err != nil {
-			return nil, fmt.Errorf("%s: %w", path.Join(id, language+".md"), err)
-		}
-		loaded.Body[language] = html.String()
+	var html bytes.Buffer
+	if err := goldmark.New(goldmark.WithExtensions(extension.Table, chinese)).Convert(text, &html); err != nil {
+		problems = append(problems, fmt.Errorf("%s: %w", name, err))
 	}
-	if err := loaded.check(content); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return loaded, nil
+	l.Body[language] = html.String()
+	return errors.Join(problems...)
 }
 
 // What a text may hold in the place of an address of the classroom that it is read in.
@@ -92,96 +138,4 @@ func unknownPlaceholder(text []byte) string {
 		}
 	}
 	return ""
-}
-
-// check finds what is wrong with a lab beyond its form, and compiles its conditions.
-func (l *Lab) check(source []byte) error {
-	var problems []error
-	problem := func(line int, format string, arguments ...any) {
-		problems = append(problems, fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, arguments...)))
-	}
-	if !labName.MatchString(l.ID) {
-		problem(1, "the folder %q is not named like 01-first-messages", l.ID)
-	}
-	if l.Minutes < 1 || l.Minutes > 120 {
-		problem(lineOf(source, "minutes:"), "minutes is %d, not between 1 and 120", l.Minutes)
-	}
-	l.Title.check(problem, lineOf(source, "title:"), "title")
-	if len(l.Tasks) == 0 || len(l.Solution) == 0 || len(l.Wrong) == 0 {
-		problem(1, "a lab needs tasks, a solution and at least one wrong run")
-	}
-	known := map[string]bool{}
-	for _, task := range l.Tasks {
-		line := lineOf(source, "id: "+task.ID)
-		if !taskName.MatchString(task.ID) || known[task.ID] {
-			problem(line, "task id %q is taken or not made of a-z, 0-9 and -", task.ID)
-		}
-		for _, need := range task.Needs {
-			if !known[need] {
-				problem(line, "task %s needs %q, which is no earlier task", task.ID, need)
-			}
-		}
-		known[task.ID] = true
-		task.Title.check(problem, line, "title of "+task.ID)
-		task.Expected.check(problem, line, "expected of "+task.ID)
-		task.Observed.check(problem, line, "observed of "+task.ID)
-		for _, hint := range task.Hints {
-			hint.Text.check(problem, line, "a hint of "+task.ID)
-		}
-		if err := task.compile(); err != nil {
-			problem(line, "task %s: %v", task.ID, err)
-		}
-	}
-	for _, actions := range l.actionLists() {
-		for i, action := range actions.list {
-			if _, err := action.Step(); err != nil {
-				problem(lineOf(source, actions.where), "action %d of %s: %v", i+1, actions.where, err)
-			}
-		}
-	}
-	for _, run := range l.Wrong {
-		for i := range run.Feedback {
-			feedback := &run.Feedback[i]
-			if err := feedback.compile(); err != nil {
-				problem(lineOf(source, "name: "+run.Name), "wrong run %s: %v", run.Name, err)
-			}
-			if !known[feedback.Task] || !slices.Contains([]string{NotYet, Lost, Waiting}, feedback.Verdict) {
-				problem(lineOf(source, "name: "+run.Name), "wrong run %s expects %q of task %q", run.Name, feedback.Verdict, feedback.Task)
-			}
-		}
-		if len(run.Feedback) == 0 {
-			problem(lineOf(source, "name: "+run.Name), "wrong run %s records no feedback", run.Name)
-		}
-	}
-	return errors.Join(problems...)
-}
-
-func (t Text) check(problem func(line int, format string, arguments ...any), line int, what string) {
-	for _, language := range Languages {
-		if t[language] == "" {
-			problem(line, "%s has no text in %s", what, language)
-		}
-	}
-}
-
-type actionList struct {
-	where string
-	list  []Action
-}
-
-func (l *Lab) actionLists() []actionList {
-	lists := []actionList{{"setup:", l.Setup}, {"solution:", l.Solution}}
-	for _, run := range l.Wrong {
-		lists = append(lists, actionList{"name: " + run.Name, run.Actions})
-	}
-	return lists
-}
-
-// lineOf returns the number of the first line that holds text; 1 when none does.
-func lineOf(source []byte, text string) int {
-	at := bytes.Index(source, []byte(text))
-	if at < 0 {
-		return 1
-	}
-	return 1 + bytes.Count(source[:at], []byte("\n"))
 }

@@ -37,9 +37,11 @@ var sources = []source{
 	{directory: "engine/cluster", only: []string{"NodeStatus", "Corruption", "StoredFile"}},
 	{directory: "engine/administration", prefix: "Admin", nullable: true,
 		only: []string{"KafkaTopic", "Reassignment", "MovingPartition", "Election", "Elected", "PulsarTopic", "PulsarBundle"}},
+	{directory: "engine/situation", prefix: "Situation", only: []string{"Text", "Summary", "StepStatus", "Run"}},
 	{directory: "engine/workload", prefix: "Workload", only: []string{"Spec", "Change", "Status", "Counts"}},
-	{directory: "labs/lab", prefix: "Lab", only: []string{"Verdict"}},
-	{directory: "labs", prefix: "Lab", only: []string{"Summary", "Detail", "TaskDetail", "Attempt"}},
+	{directory: "labs/lab", prefix: "Lab", only: []string{"Verdict", "Step", "Outcome"}},
+	{directory: "notes", only: []string{"Page"}, prefix: "Notes"},
+	{directory: "labs", prefix: "Lab", only: []string{"Summary", "Detail", "TaskDetail", "QuestionDetail", "ChoiceDetail", "Attempt", "Answer", "Imported", "ImportedStudent"}},
 	{directory: "visualizer/store", prefix: "Store", only: []string{"Run", "RunList"}},
 	{directory: "visualizer/wire", prefix: "Wire"},
 }

@@ -1446,6 +1446,48 @@ export interface AdminElected {
   message: string;
 }
 
+// ---- engine/situation ----
+
+/** Text is a text in both languages. In a step, {leader} and the like are names that the run fills in. */
+export interface SituationText {
+  en: string;
+  zh: string;
+}
+
+/** Summary describes a situation. */
+export interface SituationSummary {
+  id: string;
+  /** ensemble, kafka, pulsar */
+  side: string;
+  /** Title names it, About says what one will see. */
+  title: SituationText;
+  about: SituationText;
+  steps: SituationText[];
+}
+
+/** StepStatus is a step of a run. */
+export interface SituationStepStatus {
+  text: SituationText;
+  /** waiting, running, done, failed, cancelled */
+  state: string;
+  /** At is when it began; null while it waits. */
+  at: string | null;
+}
+
+/** Run is a situation that is being played, or the last one that was. */
+export interface SituationRun {
+  situation: string;
+  /** running, done, failed, cancelled */
+  state: string;
+  steps: SituationStepStatus[];
+  /** Names are the nodes and things that the run chose, by what they are in the texts: leader, follower, topic. */
+  names: Record<string, string>;
+  /** Message says why it failed, or what came out. */
+  message: SituationText;
+  started: string;
+  ended: string | null;
+}
+
 // ---- engine/workload ----
 
 /** Spec asks for a workload. What is zero gets the value that is said here. */
@@ -1537,6 +1579,24 @@ export interface LabVerdict {
   holdMS: number;
 }
 
+/** Outcome is what really happened. */
+export interface LabOutcome {
+  /** the value of the choice that was right */
+  right: string;
+  /** the number of the record that decided; 0: none */
+  event: number;
+}
+
+/** Step is one thing that the solution does, as the page plays it: an action, and the conditions that are waited for afterwards. */
+export interface LabStep {
+  task: string;
+  /** Does says in words what is done, and Command what does the same on a real cluster; it is empty where there is no command. */
+  does: string;
+  command: string;
+  /** Waits are the expressions that must hold before the next step. */
+  waits: string[];
+}
+
 // ---- notes ----
 
 /** Page is a concept page as the browser shows it. */
@@ -1558,12 +1618,46 @@ export interface LabAttempt {
   startedAt: string;
   /** the attempt sees the records after this one */
   firstN: number;
+  /** BeganAt is the task that the attempt jumped to: what comes before it was played, not done. Empty: it began at the first. */
+  beganAt: string;
+  /** Values are those that were drawn for the student. */
+  values: Record<string, string>;
   /** PassedAt is set once every task has passed in one check. */
   passedAt: string | null;
   /** checks that did not pass, by task */
   failures: Record<string, number>;
   /** of the last check */
   verdicts: LabVerdict[];
+  /** Opened says since when a task is or was open; Answers are the student's to the questions, by their ids. */
+  opened: Record<string, string>;
+  answers: Record<string, LabAnswer>;
+  /** Played counts the solution's steps that were played in this attempt. */
+  played: number;
+}
+
+/** Answer is what a student says will happen, and what then happened. */
+export interface LabAnswer {
+  /** empty: skipped */
+  choice: string;
+  at: string;
+  /** Late: it had happened already; the answer opens the task, and does not count. */
+  late: boolean;
+  /** Outcome is what really happened; null as long as it has not. */
+  outcome: LabOutcome | null;
+  /** Right tells that the answer counts and was right. */
+  right: boolean;
+}
+
+/** Imported says what an import brought. */
+export interface LabImported {
+  students: LabImportedStudent[];
+}
+
+/** ImportedStudent is one student of an import: Added entries are new here, of Entries in the file. */
+export interface LabImportedStudent {
+  student: string;
+  entries: number;
+  added: number;
 }
 
 /** Summary is one lab in a list. */
@@ -1580,6 +1674,11 @@ export interface LabSummary {
 export interface LabDetail extends LabSummary {
   html: string;
   taskList: LabTaskDetail[];
+  questions: LabQuestionDetail[];
+  /** Solution is what the solution does, step by step. */
+  solution: LabStep[];
+  /** Values are those that were drawn for this student, by name. */
+  values: Record<string, string>;
   /** the latest one; null before the first */
   attempt: LabAttempt | null;
 }
@@ -1590,6 +1689,24 @@ export interface LabTaskDetail {
   title: string;
   expected: string;
   needs: string[];
+  holdMS: number;
+  /** Helper tells that something goes on in the background while the task is open. */
+  helper: boolean;
+}
+
+/** QuestionDetail is one question as a student sees it. Explanation is empty until it is known what happened. */
+export interface LabQuestionDetail {
+  id: string;
+  before: string;
+  text: string;
+  choices: LabChoiceDetail[];
+  explanation: string;
+}
+
+/** ChoiceDetail is one thing that could happen. */
+export interface LabChoiceDetail {
+  value: string;
+  text: string;
 }
 
 // ---- visualizer/store ----
@@ -1628,7 +1745,7 @@ export interface StoreRunList {
  * 	400 badRequest      the request cannot be understood; message says what is wrong with it
  * 	401 tokenRequired   the page can be reached from other machines, so it asks for the teacher's token
  * 	403 foreignHost, foreignOrigin   the request came through another name or from another page
- * 	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun
+ * 	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun, unknownSituation
  * 	409 wrongState      the node's state does not allow the action
  * 	409 refused         it cannot be done here; message says why and what to do instead
  * 	409 holdsData       the node to be removed holds data; message says how to move it away, force=true removes it nevertheless
@@ -1804,6 +1921,13 @@ export interface WireHealed {
   started: string[];
   /** Failed says what could not be put right. */
   failed: string[];
+}
+
+/** Situations is the answer to GET situations. POST situations/{id} and DELETE situations answer with the Run. */
+export interface WireSituations {
+  situations: SituationSummary[];
+  /** that is being played, or the last one; null when there was none */
+  run: SituationRun | null;
 }
 
 /** Notes is the answer to GET notes: the concept pages without their texts. */

@@ -1,0 +1,185 @@
+package labs
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Entry is one line of a student's log. Each holds the hash of the one before it, so that one that was changed, added or removed in the
+// middle is found; the log's head, kept apart, finds a removed end. This shows tampering and damage. It is no signature: who rewrites the
+// whole log and its head leaves no trace.
+type Entry struct {
+	Student  string          `json:"student"`
+	Number   int             `json:"number"` // 1 is the student's first
+	At       time.Time       `json:"at"`
+	Kind     string          `json:"kind"`    // start, check, answer, step
+	Attempt  json.RawMessage `json:"attempt"` // as it was then
+	Previous string          `json:"previous"`
+	Hash     string          `json:"hash"`
+}
+
+// Sum is what Hash must be: SHA-256, in hex, over the lines student, number, time, kind, previous and the attempt's bytes.
+func (e Entry) Sum() string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q\n%d\n%s\n%s\n%s\n", e.Student, e.Number, e.At.UTC().Format(time.RFC3339Nano), e.Kind, e.Previous)
+	hash.Write(e.Attempt)
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// Follow seals an entry behind another; the zero Entry is before the first.
+func (e Entry) Follow(last Entry) Entry {
+	e.Number, e.Previous = last.Number+1, last.Hash
+	e.Hash = e.Sum()
+	return e
+}
+
+// ErrBroken: a log of progress is not as it was written.
+var ErrBroken = errors.New("the log of progress is broken")
+
+// Head is the last entry of a student's log.
+type Head struct {
+	Student string `json:"student"`
+	Number  int    `json:"number"`
+	Hash    string `json:"hash"`
+}
+
+func (e Entry) name() string { return fmt.Sprintf("entry %d of %s", e.Number, e.Student) }
+
+// Verify checks one student's log from its first entry to its head. Its error names the first entry that is not right.
+func Verify(entries []Entry, head Head) error {
+	var last Entry
+	for i, entry := range entries {
+		switch {
+		case entry.Student != head.Student:
+			return fmt.Errorf("%w: %s is in the log of %s", ErrBroken, entry.name(), head.Student)
+		case entry.Number != i+1:
+			return fmt.Errorf("%w: entry %d of %s is missing: entry %d follows entry %d", ErrBroken, i+1, head.Student, entry.Number, i)
+		case entry.Previous != last.Hash:
+			return fmt.Errorf("%w: %s does not follow the entry before it", ErrBroken, entry.name())
+		case entry.Hash != entry.Sum():
+			return fmt.Errorf("%w: %s was changed after it was written", ErrBroken, entry.name())
+		}
+		last = entry
+	}
+	if last.Number != head.Number {
+		return fmt.Errorf("%w: %s has %d entries, the last %d of %d are missing", ErrBroken, head.Student, last.Number, head.Number-last.Number, head.Number)
+	}
+	if last.Hash != head.Hash {
+		return fmt.Errorf("%w: %s is not the one that was the last", ErrBroken, last.name())
+	}
+	return nil
+}
+
+// The file of progress: a line that says what it is and lists the heads, then a line for each entry, all JSON.
+type fileHead struct {
+	Format int    `json:"twinlogProgress"` // 1
+	Heads  []Head `json:"students"`
+}
+
+const (
+	fileFormat = 1
+	// LargestProgress bounds a file of progress in bytes, and maxEntryBytes a line of it.
+	LargestProgress = 64 << 20
+	maxEntryBytes   = 4 << 20
+)
+
+// WriteProgress writes the logs of students as one file.
+func WriteProgress(w io.Writer, heads []Head, entries []Entry) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(fileHead{fileFormat, heads}); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := encoder.Encode(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadProgress reads such a file and verifies it: every log is whole. Its error names the line or the entry that is not right.
+func ReadProgress(r io.Reader) (heads []Head, entries []Entry, err error) {
+	lines := bufio.NewScanner(io.LimitReader(r, LargestProgress))
+	lines.Buffer(nil, maxEntryBytes)
+	var head fileHead
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &head) != nil || head.Format != fileFormat {
+		return nil, nil, fmt.Errorf("%w: this is no file of progress that `twinlog lab export` wrote", ErrBroken)
+	}
+	byStudent := map[string][]Entry{}
+	for number := 2; lines.Scan(); number++ {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		var entry Entry
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			return nil, nil, fmt.Errorf("%w: line %d is no entry: %w", ErrBroken, number, err)
+		}
+		if !slices.ContainsFunc(head.Heads, func(h Head) bool { return h.Student == entry.Student }) {
+			return nil, nil, fmt.Errorf("%w: line %d, %s, belongs to nobody in the file", ErrBroken, number, entry.name())
+		}
+		byStudent[entry.Student] = append(byStudent[entry.Student], entry)
+		entries = append(entries, entry)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	for _, each := range head.Heads {
+		if err := Verify(byStudent[each.Student], each); err != nil {
+			return nil, nil, err
+		}
+	}
+	return head.Heads, entries, nil
+}
+
+// Imported says what an import brought.
+type Imported struct {
+	Students []ImportedStudent `json:"students"`
+}
+
+// ImportedStudent is one student of an import: Added entries are new here, of Entries in the file.
+type ImportedStudent struct {
+	Student string `json:"student"`
+	Entries int    `json:"entries"`
+	Added   int    `json:"added"`
+}
+
+// Export writes the log of a student, or of everybody with an empty name, as one file.
+func (s *Service) Export(ctx context.Context, student string, to io.Writer) error {
+	heads, entries, err := s.config.Progress.ExportProgress(ctx, student)
+	if err != nil {
+		return err
+	}
+	return WriteProgress(to, heads, entries)
+}
+
+// Import verifies such a file and merges it with what is known here.
+func (s *Service) Import(ctx context.Context, from io.Reader) (Imported, error) {
+	heads, entries, err := ReadProgress(from)
+	if err != nil {
+		return Imported{}, err
+	}
+	imported, err := s.config.Progress.ImportProgress(ctx, heads, entries)
+	if err != nil {
+		return Imported{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, student := range imported.Students {
+		for key := range s.attempts {
+			if key.student == student.Student && student.Added > 0 {
+				delete(s.attempts, key)
+			}
+		}
+	}
+	return imported, nil
+}

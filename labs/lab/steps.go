@@ -1,0 +1,265 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Step is one thing that the solution does, as the page plays it: an action, and the conditions that are waited for afterwards.
+type Step struct {
+	Task string `json:"task"`
+	// Does says in words what is done, and Command what does the same on a real cluster; it is empty where there is no command.
+	Does    string `json:"does"`
+	Command string `json:"command"`
+	// Waits are the expressions that must hold before the next step.
+	Waits []string `json:"waits"`
+
+	actions []Action
+}
+
+// Actions are what the step does.
+func (s Step) Actions() []Action { return s.actions }
+
+// Steps lists what the solution does, in order, in a language.
+func (l *Lab) Steps(language string) (steps []Step) {
+	for _, task := range l.Tasks {
+		first := len(steps)
+		for _, action := range l.Solution[task.ID] {
+			if action.Wait != nil && len(steps) > first {
+				last := &steps[len(steps)-1]
+				last.actions, last.Waits = append(last.actions, action), append(last.Waits, action.Wait.Until)
+				continue
+			}
+			step := Step{Task: task.ID, Waits: []string{}, actions: []Action{action}}
+			step.Does, step.Command = action.tell(language)
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+// told is what an action does, in each language, and its command.
+type told struct{ en, zh, command string }
+
+// tell puts an action into words.
+func (a Action) tell(language string) (does, command string) {
+	step, err := a.Step()
+	if err != nil {
+		return err.Error(), ""
+	}
+	teller, ok := step.(interface{ told() told })
+	if !ok {
+		return fmt.Sprintf("%T", step), ""
+	}
+	words := teller.told()
+	if language == "zh" {
+		return words.zh, words.command
+	}
+	return words.en, words.command
+}
+
+func options(config map[string]string, option string) (text string) {
+	for _, name := range slices.Sorted(keysOf(config)) {
+		text += " " + option + " " + name + "=" + config[name]
+	}
+	return text
+}
+
+func keysOf(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for key := range m {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+const kafkaServer = " --bootstrap-server " + KafkaPlaceholder
+
+func (a *KafkaCreateTopic) told() told {
+	return told{
+		fmt.Sprintf("Create the Kafka topic %s: %d partitions, %d replicas", a.Topic, a.Partitions, a.Replication),
+		fmt.Sprintf("创建 Kafka 主题 %s：%d 个分区，%d 个副本", a.Topic, a.Partitions, a.Replication),
+		fmt.Sprintf("kafka-topics.sh%s --create --topic %s --partitions %d --replication-factor %d%s", kafkaServer, a.Topic, a.Partitions, a.Replication, options(a.Config, "--config")),
+	}
+}
+
+func (a *KafkaConfigure) told() told {
+	settings := strings.TrimSpace(options(a.Config, ""))
+	return told{
+		fmt.Sprintf("Set %s on the topic %s", settings, a.Topic), fmt.Sprintf("在主题 %s 上设置 %s", a.Topic, settings),
+		fmt.Sprintf("kafka-configs.sh%s --alter --topic %s%s", kafkaServer, a.Topic, options(a.Config, "--add-config")),
+	}
+}
+
+func (a *KafkaDeleteTopic) told() told {
+	return told{"Delete the Kafka topic " + a.Topic, "删除 Kafka 主题 " + a.Topic, "kafka-topics.sh" + kafkaServer + " --delete --topic " + a.Topic}
+}
+
+func (a *KafkaDeleteGroup) told() told {
+	return told{"Delete the consumer group " + a.Group, "删除消费者组 " + a.Group, "kafka-consumer-groups.sh" + kafkaServer + " --delete --group " + a.Group}
+}
+
+func (a *KafkaProduce) told() told {
+	acks := a.Acks
+	if acks == "" {
+		acks = "all"
+	}
+	words := told{
+		fmt.Sprintf("Write %d records to %s with acks=%s", a.Count, a.Topic, acks), fmt.Sprintf("以 acks=%s 向 %s 写入 %d 条消息", acks, a.Topic, a.Count),
+		fmt.Sprintf("seq %d | kcat -b %s -P -t %s -X acks=%s", a.Count, KafkaPlaceholder, a.Topic, acks),
+	}
+	if a.ExpectError != "" {
+		words.en, words.zh = words.en+", and see it refused: "+a.ExpectError, words.zh+"，看到它被拒绝："+a.ExpectError
+	}
+	return words
+}
+
+func (a *KafkaConsume) told() told {
+	if a.Group == "" {
+		return told{
+			fmt.Sprintf("Read %d records of %s without a group", a.Count, a.Topic), fmt.Sprintf("不用消费者组，读取 %s 的 %d 条消息", a.Topic, a.Count),
+			fmt.Sprintf("kcat -b %s -C -t %s -o beginning -c %d", KafkaPlaceholder, a.Topic, a.Count),
+		}
+	}
+	return told{
+		fmt.Sprintf("Read %d records of %s as the group %s, and commit", a.Count, a.Topic, a.Group),
+		fmt.Sprintf("以消费者组 %s 读取 %s 的 %d 条消息并提交", a.Group, a.Topic, a.Count),
+		fmt.Sprintf("kafka-console-consumer.sh%s --topic %s --group %s --from-beginning --max-messages %d", kafkaServer, a.Topic, a.Group, a.Count),
+	}
+}
+
+func (a *KafkaJoin) told() told {
+	words := told{
+		fmt.Sprintf("Start the consumer %s in the group %s on %s", a.As, a.Group, a.Topic), fmt.Sprintf("在消费者组 %s 里启动消费者 %s，订阅 %s", a.Group, a.As, a.Topic),
+		fmt.Sprintf("kcat -b %s -G %s %s -X client.id=%s", KafkaPlaceholder, a.Group, a.Topic, a.As),
+	}
+	if a.Instance != "" {
+		words.en, words.zh = words.en+", as the static member "+a.Instance, words.zh+"，作为静态成员 "+a.Instance
+		words.command += " -X group.instance.id=" + a.Instance
+	}
+	return words
+}
+
+func (a *PulsarTopic) told() told {
+	return told{"Delete the Pulsar topic " + a.Topic, "删除 Pulsar 主题 " + a.Topic, "pulsar-admin topics delete --force " + a.Topic}
+}
+
+func (a *PulsarCreateTopic) told() told {
+	if a.Partitions == 0 {
+		return told{"Create the Pulsar topic " + a.Topic, "创建 Pulsar 主题 " + a.Topic, "pulsar-admin topics create " + a.Topic}
+	}
+	return told{
+		fmt.Sprintf("Create the partitioned Pulsar topic %s: %d partitions", a.Topic, a.Partitions), fmt.Sprintf("创建分区的 Pulsar 主题 %s：%d 个分区", a.Topic, a.Partitions),
+		fmt.Sprintf("pulsar-admin topics create-partitioned-topic --partitions %d %s", a.Partitions, a.Topic),
+	}
+}
+
+func (a *PulsarSubscribe) told() told {
+	return told{
+		fmt.Sprintf("Create the subscription %s on %s", a.Subscription, a.Topic), fmt.Sprintf("在 %s 上建立订阅 %s", a.Topic, a.Subscription),
+		fmt.Sprintf("pulsar-admin topics create-subscription --subscription %s --messageId earliest %s", a.Subscription, a.Topic),
+	}
+}
+
+func (a *PulsarProduce) told() told {
+	return told{
+		fmt.Sprintf("Publish %d messages to %s", a.Count, a.Topic), fmt.Sprintf("向 %s 发布 %d 条消息", a.Topic, a.Count),
+		fmt.Sprintf("pulsar-client produce %s --messages order --num-produce %d", a.Topic, a.Count),
+	}
+}
+
+func (a *PulsarConsume) told() told {
+	words := told{
+		fmt.Sprintf("Receive and acknowledge %d messages on the subscription %s", a.Count, a.Subscription), fmt.Sprintf("在订阅 %s 上接收并确认 %d 条消息", a.Subscription, a.Count),
+		fmt.Sprintf("pulsar-client consume %s --subscription-name %s --num-messages %d", a.Topic, a.Subscription, a.Count),
+	}
+	if a.NoAck {
+		words.en = fmt.Sprintf("Receive %d messages on the subscription %s without acknowledging them", a.Count, a.Subscription)
+		words.zh, words.command = fmt.Sprintf("在订阅 %s 上接收 %d 条消息，但不确认", a.Subscription, a.Count), ""
+	}
+	return words
+}
+
+func (a *PulsarUnload) told() told {
+	return told{"Unload " + a.Topic + ": its owner gives it up", "unload " + a.Topic + "：让 owner 放弃它", "pulsar-admin topics unload " + a.Topic}
+}
+
+func (a *PulsarUnloadBundle) told() told {
+	return told{"Unload the bundle " + a.Bundle + ": its owner gives up every topic in it", "unload bundle " + a.Bundle + "：owner 放弃其中的全部主题",
+		"pulsar-admin namespaces unload --bundle " + a.Bundle + " " + a.Namespace}
+}
+
+func (a *EnsembleSet) told() told {
+	return told{"Set the znode " + a.Path + " to " + a.Data, "把 znode " + a.Path + " 设为 " + a.Data, "zkCli.sh -server " + EnsemblePlaceholder + " set " + a.Path + " " + a.Data}
+}
+
+func (a *EnsembleDelete) told() told {
+	return told{"Delete the znode " + a.Path, "删除 znode " + a.Path, "zkCli.sh -server " + EnsemblePlaceholder + " deleteall " + a.Path}
+}
+
+func (a *EnsembleOpen) told() told {
+	words := told{"Open the session " + a.As, "打开会话 " + a.As, ""}
+	if a.Ephemeral != "" {
+		words.en, words.zh = words.en+" and create the ephemeral znode "+a.Ephemeral, words.zh+"，创建临时节点 "+a.Ephemeral
+		words.command = "zkCli.sh -server " + EnsemblePlaceholder + " create -e " + a.Ephemeral
+	}
+	if a.Watch != "" {
+		words.en, words.zh = words.en+" and watch "+a.Watch, words.zh+"，对 "+a.Watch+" 设置 watch"
+		words.command = "zkCli.sh -server " + EnsemblePlaceholder + " get -w " + a.Watch
+	}
+	return words
+}
+
+func (v *Victim) told(en, zh, verb string) told {
+	node := v.Node
+	if node == "" {
+		node = v.Which
+	}
+	command := ""
+	if v.Node != "" {
+		command = "curl -X POST {{page}}/api/v1/nodes/" + v.Node + "/" + verb
+	}
+	return told{fmt.Sprintf(en, node), fmt.Sprintf(zh, node), command}
+}
+
+func (a *NodeKill) told() told {
+	return a.Victim.told("Crash a node: %s", "让节点崩溃：%s", "kill")
+}
+func (a *NodeStop) told() told {
+	return a.Victim.told("Stop a node in order: %s", "正常停止节点：%s", "stop")
+}
+func (a *NodeStart) told() told {
+	return a.Victim.told("Start a node: %s", "启动节点：%s", "start")
+}
+func (a *NodePause) told() told {
+	return a.Victim.told("Pause a node: %s", "暂停节点：%s", "pause")
+}
+func (a *NodeResume) told() told {
+	return a.Victim.told("Resume a node: %s", "恢复节点：%s", "resume")
+}
+
+func (a *LinkSet) told() told {
+	name := func(v Victim) string { return v.Node + v.Which }
+	first, second := name(a.Between[0]), name(a.Between[1])
+	if a.Cut {
+		return told{fmt.Sprintf("Cut the link between %s and %s", first, second), fmt.Sprintf("切断 %s 与 %s 之间的链路", first, second), ""}
+	}
+	return told{fmt.Sprintf("Delay the link between %s and %s by %d ms", first, second, a.DelayMS), fmt.Sprintf("让 %s 与 %s 之间的链路延迟 %d 毫秒", first, second, a.DelayMS), ""}
+}
+
+func (*LinkHeal) told() told { return told{"Heal every link", "恢复全部链路", ""} }
+
+func (a *Close) told() told { return told{"End " + a.Name, "结束 " + a.Name, ""} }
+
+func (a *Wait) told() told { return told{"Wait", "等待", ""} }
+
+func (a *KafkaCommit) told() told {
+	return told{
+		fmt.Sprintf("Set the offset of the group %s on %s-%d to %d", a.Group, a.Topic, a.Partition, a.Offset),
+		fmt.Sprintf("把消费者组 %s 在 %s-%d 上的位移设为 %d", a.Group, a.Topic, a.Partition, a.Offset),
+		fmt.Sprintf("kafka-consumer-groups.sh%s --group %s --topic %s:%d --reset-offsets --to-offset %d --execute", kafkaServer, a.Group, a.Topic, a.Partition, a.Offset),
+	}
+}
