@@ -1,7 +1,7 @@
 import type { Key, Param, Text } from '../i18n/message';
 import { own } from '../trace/reduce/maps';
 import type { KafkaPartition, Link, State } from '../trace/types';
-import { kafkaScene } from './kafka';
+import { isInternal, kafkaScene } from './kafka';
 import { ledgersScene } from './ledgers';
 import { byName, sortedEntries } from './order';
 import { named, replicaOf, topicNamed, type NamedThing, type Thing } from './things';
@@ -14,6 +14,8 @@ export interface Fact {
   lines?: (string | Text)[];
   /** Things that can be looked into from here. */
   things?: NamedThing[];
+  /** More of them that are folded away: the cluster's own. */
+  folded?: NamedThing[];
   /** Text of the cluster's own: shown as it is. */
   code?: string;
 }
@@ -21,7 +23,7 @@ export interface Fact {
 /** What a thing is at the state's instant; undefined when it is not there. A record is no part of the state: see recordFacts. */
 export function factsOf(thing: Thing, state: State): Fact[] | undefined {
   const facts = byType(thing, state);
-  return facts?.filter(({ value, lines, things, code }) => value !== undefined || lines?.length || things?.length || code !== undefined);
+  return facts?.filter(({ value, lines, things, folded, code }) => value !== undefined || lines?.length || things?.length || folded?.length || code !== undefined);
 }
 
 function byType(thing: Thing, state: State): Fact[] | undefined {
@@ -98,12 +100,13 @@ function kafkaBrokerFacts(state: State, name: string): Fact[] {
   if (!card) return [];
   const registration = own(state.kafka.brokers, card.id);
   const strips = card.topics.flatMap((topic) => topic.strips);
+  const replica = (strip: (typeof strips)[number]): NamedThing => ({ name: strip.partition, thing: { type: 'replica', topic: strip.topic, partition: strip.number, broker: card.id } });
   return [
     { label: 'fact.controller', value: yesNo(card.controller) },
     { label: 'fact.registered', value: yesNo(card.registered) },
     { label: 'fact.brokerEpoch', value: registration && String(registration.epoch) },
     { label: 'fact.leads', value: { key: 'fact.of', params: { count: card.leaders, total: card.replicas } } },
-    { label: 'fact.replicas', things: strips.map((strip) => ({ name: strip.partition, thing: { type: 'replica', topic: strip.topic, partition: strip.number, broker: card.id } })) },
+    { label: 'fact.replicas', things: strips.filter(({ topic }) => !isInternal(topic)).map(replica), folded: strips.filter(({ topic }) => isInternal(topic)).map(replica) },
   ];
 }
 

@@ -3,6 +3,7 @@ import { isClient } from '../trace/flights';
 import type { TraceStore } from '../trace/store';
 import type { State, TypedRecord } from '../trace/types';
 import { factsOf, type Fact } from './facts';
+import { questionAbout } from './inside';
 import type { Packet } from './packets';
 import { concerns, isEveryday, isMessage, recordFacts, recordText } from './records';
 import { thingsOf, type Thing, type ThingList } from './things';
@@ -26,6 +27,18 @@ export interface Inspection {
   history: RecordLine[];
   /** What led to a record, the nearest first. */
   causes: RecordLine[];
+  /** The message that the record tells of. */
+  message?: MessageName;
+  /** Who could be asked what more there is about the thing now. */
+  question?: { node: string; thing: string };
+}
+
+/** Whose bytes can be asked for: of a message, the node's record of it. */
+export interface MessageName {
+  node: string;
+  seq: number;
+  /** Messages that the record stands for; the bytes are the first one's. */
+  folded: number;
 }
 
 export interface Overview {
@@ -53,14 +66,15 @@ export function inspectionOf({ thing, everything }: Inspected, store: TraceStore
   if (thing.type === 'record') return recordInspection(thing, store, state);
   const test = concerns(thing);
   const found = store.preceding(n, (record) => (everything || !isEveryday(record)) && test(record), HISTORY);
-  return { thing, facts: factsOf(thing, state), history: found.map((record) => lineOf(record, state)), causes: [] };
+  return { thing, facts: factsOf(thing, state), history: found.map((record) => lineOf(record, state)), causes: [], question: questionAbout(thing, state) };
 }
 
 function recordInspection(thing: Extract<Thing, { type: 'record' }>, store: TraceStore, state: State): Inspection {
   const record = store.record(thing.n);
   if (!record) return { thing, facts: undefined, history: [], causes: [] };
   const line = (one: TypedRecord) => lineOf(one, state);
-  return { thing, facts: recordFacts(record, state), record: line(record), history: effectsOf(record, store).map(line), causes: causesOf(record, store).map(line) };
+  const message = isMessage(record) ? { node: record.node, seq: record.seq, folded: record.data.folded ?? 1 } : undefined;
+  return { thing, facts: recordFacts(record, state), record: line(record), history: effectsOf(record, store).map(line), causes: causesOf(record, store).map(line), message };
 }
 
 function causesOf(record: TypedRecord, store: TraceStore): TypedRecord[] {

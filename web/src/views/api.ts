@@ -35,7 +35,7 @@ export class ApiError extends Error {
 
 const BASE = 'api/v1/';
 
-async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
+export async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
   const init: RequestInit = { method, headers: { accept: 'application/json' } };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
