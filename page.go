@@ -10,7 +10,9 @@ import (
 	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
 	"twinlog/engine/node"
+	"twinlog/engine/situation"
 	"twinlog/engine/workload"
+	"twinlog/engine/world"
 	"twinlog/labs"
 	"twinlog/labs/action"
 	"twinlog/labs/catalogue"
@@ -33,10 +35,11 @@ type pageConfig struct {
 // page is the server of the page and its API, with what it makes clients do and what it remembers.
 type page struct {
 	*visualizer.Server
-	workloads *workload.Manager
-	labs      *labs.Service
-	store     *store.Store
-	recording *store.Recording
+	workloads  *workload.Manager
+	situations *situation.Player
+	labs       *labs.Service
+	store      *store.Store
+	recording  *store.Recording
 }
 
 // databaseFile is where runs and the students' progress are kept.
@@ -51,17 +54,24 @@ func newPage(config pageConfig) (p *page, err error) {
 	if p.recording, err = p.store.Record(context.Background(), config.run); err != nil {
 		return nil, errors.Join(err, p.store.Close())
 	}
+	administrator := administration.New(func() administration.Addresses {
+		clusters := config.clusters.Present()
+		return administration.Addresses{Kafka: clusters.Kafka, PulsarAdmin: clusters.PulsarHTTP}
+	})
 	p.Server, err = visualizer.New(visualizer.Config{
-		Control:   config.control,
-		Web:       web.Page(),
-		Sources:   sources,
-		Listen:    config.listen,
-		Token:     config.token,
-		Workloads: p.workloads,
-		Administration: administration.New(func() administration.Addresses {
-			clusters := config.clusters.Present()
-			return administration.Addresses{Kafka: clusters.Kafka, PulsarAdmin: clusters.PulsarHTTP}
-		}),
+		Control:        config.control,
+		Web:            web.Page(),
+		Sources:        sources,
+		Listen:         config.listen,
+		Token:          config.token,
+		Workloads:      p.workloads,
+		Administration: administrator,
+		Situations: func(observe func(context.Context) (*world.State, error)) visualizer.Situations {
+			p.situations = situation.New(situation.Config{
+				Control: config.control, Administration: administrator, Workloads: p.workloads, World: observe,
+			})
+			return p.situations
+		},
 		Recorder: p.recording,
 		Runs:     p.store,
 		Run:      config.run,
@@ -81,7 +91,7 @@ func newPage(config pageConfig) (p *page, err error) {
 
 // Run serves until the context ends. The workloads end before the page does, and the database last.
 func (p *page) Run(ctx context.Context) error {
-	err := runInOrder(ctx, p.workloads, p.Server)
+	err := runInOrder(ctx, p.situations, p.workloads, p.Server)
 	p.labs.Close()
 	return errors.Join(err, p.recording.End(), p.store.Close())
 }

@@ -18,6 +18,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/workload"
+	"twinlog/engine/world"
 	"twinlog/labs"
 	"twinlog/visualizer/hub"
 )
@@ -45,6 +46,8 @@ type Config struct {
 	Sources fs.FS
 	// Labs makes the labs out of the trace that they check; nil: the routes answer 501.
 	Labs func(labs.Trace) (Labs, error)
+	// Situations makes the player of famous situations, which looks at the state that observe gives; nil: the routes answer 501.
+	Situations func(observe func(context.Context) (*world.State, error)) Situations
 	// Recorder keeps the run beyond the window; nil for none.
 	Recorder hub.Recorder
 	// Runs are the recorded runs; nil: the routes answer 501.
@@ -64,15 +67,16 @@ type Workloads interface {
 
 // Server is the page's server.
 type Server struct {
-	config   Config
-	hub      *hub.Hub
-	labs     Labs
-	loopback bool
-	listener net.Listener
-	handler  http.Handler
-	ready    chan struct{}
-	served   atomic.Bool // every node served at the same time once
-	streams  sync.WaitGroup
+	config     Config
+	hub        *hub.Hub
+	labs       Labs
+	situations Situations
+	loopback   bool
+	listener   net.Listener
+	handler    http.Handler
+	ready      chan struct{}
+	served     atomic.Bool // every node served at the same time once
+	streams    sync.WaitGroup
 	// One recorded run at a time is folded, and one file read: each takes some memory and time.
 	folding, importing chan struct{}
 }
@@ -115,6 +119,9 @@ func New(config Config) (*Server, error) {
 		if s.labs, err = config.Labs(labTrace{s.hub, config.Logger}); err != nil {
 			return nil, err
 		}
+	}
+	if config.Situations != nil {
+		s.situations = config.Situations(s.observe)
 	}
 	s.handler = s.routes()
 	s.listener = config.Listener

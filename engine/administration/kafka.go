@@ -159,3 +159,39 @@ func codeOf(err error) string {
 	}
 	return "UNKNOWN_SERVER_ERROR"
 }
+
+// ProduceKafka produces one record without a key, and returns its offset. Acks is 1 or -1 (all).
+func (a *Administrator) ProduceKafka(ctx context.Context, topic string, partition int32, acks int, value string) (offset int64, err error) {
+	required := kgo.RequiredAcks(kgo.AllISRAcks())
+	if acks == 1 {
+		required = kgo.RequiredAcks(kgo.LeaderAck())
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(a.addresses().Kafka...), kgo.ClientID("administrator"), required, kgo.DisableIdempotentWrite(),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RecordDeliveryTimeout(10*time.Second))
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	record := &kgo.Record{Topic: topic, Partition: partition, Value: []byte(value)}
+	if err := client.ProduceSync(ctx, record).FirstErr(); err != nil {
+		return 0, kafkaError(err, "", "producing to %s-%d", topic, partition)
+	}
+	return record.Offset, nil
+}
+
+// EndOffset is the high watermark of a partition.
+func (a *Administrator) EndOffset(ctx context.Context, topic string, partition int32) (end int64, err error) {
+	err = a.withKafka(func(admin *kadm.Client) error {
+		offsets, err := admin.ListEndOffsets(ctx, topic)
+		if err != nil {
+			return kafkaError(err, "", "asking where %s-%d ends", topic, partition)
+		}
+		found, known := offsets.Lookup(topic, partition)
+		if !known {
+			return refuse(ErrNotFound, "there is no partition %d of %q", partition, topic)
+		}
+		end = found.Offset
+		return kafkaError(found.Err, "", "asking where %s-%d ends", topic, partition)
+	})
+	return end, err
+}

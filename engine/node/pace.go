@@ -38,6 +38,8 @@ type timeouts struct {
 	leaderRebalance     time.Duration // leader.imbalance.check.interval.seconds
 	offsetsPartitions   int           // offsets.topic.num.partitions
 	pulsarInactiveTopic time.Duration // brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
+	ledgerEntries       int64         // managedLedgerMaxEntriesPerLedger
+	ledgerRollover      time.Duration // managedLedgerMinLedgerRolloverTimeMinutes
 }
 
 // Sources of the production column: Kafka 3.9, Pulsar 4.0, BookKeeper 4.17 and ZooKeeper 3.8 defaults.
@@ -57,6 +59,8 @@ func (p Pace) timeouts() timeouts {
 			leaderRebalance:     5 * time.Minute,
 			offsetsPartitions:   50,
 			pulsarInactiveTopic: time.Minute,
+			ledgerEntries:       50_000,
+			ledgerRollover:      10 * time.Minute,
 		}
 	}
 	return timeouts{
@@ -73,5 +77,7 @@ func (p Pace) timeouts() timeouts {
 		leaderRebalance:     10 * time.Second, // a broker that was started again leads again while one watches
 		offsetsPartitions:   12,
 		pulsarInactiveTopic: -1,
+		ledgerEntries:       10_000, // so that a ledger fills up while one watches
+		ledgerRollover:      5 * time.Second,
 	}
 }

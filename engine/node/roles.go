@@ -119,6 +119,8 @@ func makePulsar(config Config, pace timeouts, surroundings Surroundings) (driver
 
 		SessionTimeout:    pace.pulsarSession,
 		InactiveTopicsFor: pace.pulsarInactiveTopic,
+		LedgerEntries:     pace.ledgerEntries,
+		LedgerRollover:    pace.ledgerRollover,
 
 		Network: surroundings.Network,
 		Disk:    surroundings.Disk,

@@ -13,7 +13,7 @@ import (
 //	400 badRequest      the request cannot be understood; message says what is wrong with it
 //	401 tokenRequired   the page can be reached from other machines, so it asks for the teacher's token
 //	403 foreignHost, foreignOrigin   the request came through another name or from another page
-//	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun
+//	404 notFound, unknownNode, unknownWorkload, unknownLab, unknownRun, unknownSituation
 //	409 wrongState      the node's state does not allow the action
 //	409 refused         it cannot be done here; message says why and what to do instead
 //	409 holdsData       the node to be removed holds data; message says how to move it away, force=true removes it nevertheless

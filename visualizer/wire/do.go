@@ -3,6 +3,7 @@ package wire
 import (
 	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
+	"twinlog/engine/situation"
 )
 
 // AddNode is the body of POST nodes: one more node of a role, with the next number. The answer is 201 with its cluster.NodeStatus.
@@ -76,4 +77,10 @@ type Healed struct {
 	Started []string `json:"started"` // nodes
 	// Failed says what could not be put right.
 	Failed []string `json:"failed"`
+}
+
+// Situations is the answer to GET situations. POST situations/{id} and DELETE situations answer with the Run.
+type Situations struct {
+	Situations []situation.Summary `json:"situations"`
+	Run        *situation.Run      `json:"run"` // that is being played, or the last one; null when there was none
 }

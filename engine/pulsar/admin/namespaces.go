@@ -45,7 +45,9 @@ func (h *handler) routeNamespaces(group *gin.RouterGroup) {
 	ns.DELETE("/properties", func(c *gin.Context) { done(c, h.setPolicy(namespaceName(c), "properties", nil)) })
 	ns.PUT("/unload", h.unloadNamespace)
 	ns.PUT("/:bundle/unload", func(c *gin.Context) {
-		h.onBundle(c, func(wanted broker.Bundle) error { return h.broker.UnloadBundle(c.Request.Context(), wanted) })
+		if h.sendTo(c) {
+			h.onBundle(c, func(wanted broker.Bundle) error { return h.broker.UnloadBundle(c.Request.Context(), wanted) })
+		}
 	})
 	ns.PUT("/:bundle/split", h.splitBundle)
 	ns.GET("/:bundle/topicHashPositions", h.topicHashes)
@@ -202,6 +204,34 @@ func (h *handler) unloadNamespace(c *gin.Context) {
 		}
 	}
 	done(c, nil)
+}
+
+// sendTo has the leader of the load balancing take note of where a bundle is to go, when the request says so, and reports whether the
+// bundle may be unloaded here and now. Whoever is not the leader sends the caller there; the leader sends it on to the bundle's owner,
+// with the destination taken out of the request.
+func (h *handler) sendTo(c *gin.Context) bool {
+	query := c.Request.URL.Query()
+	destination := query.Get("destinationBroker")
+	if destination == "" {
+		return true
+	}
+	r, err := bundle.ParseRange(c.Param("bundle"))
+	if err != nil {
+		fail(c, err)
+		return false
+	}
+	leader, err := h.broker.Prefer(c.Request.Context(), broker.Bundle{Namespace: namespaceName(c), Range: r}, destination)
+	if err != nil {
+		fail(c, err)
+		return false
+	}
+	if leader != "" {
+		redirect(c, leader, false)
+		return false
+	}
+	query.Del("destinationBroker")
+	c.Request.URL.RawQuery = query.Encode()
+	return true
 }
 
 // onBundle lets the bundle's owner act. A bundle without owner needs no action.

@@ -59,6 +59,10 @@ type Config struct {
 	Ensemble       int // defaults of ledgers: bookies, copies, copies on disk before an acknowledgement; 3, 2, 2
 	WriteQuorum    int
 	AckQuorum      int
+	// A ledger is closed, and the next one begun, after so many entries, but not before it is so old; default 50,000 and 10 minutes
+	// (managedLedgerMaxEntriesPerLedger, managedLedgerMinLedgerRolloverTimeMinutes).
+	LedgerEntries  int64
+	LedgerRollover time.Duration
 	CacheBytes     int64 // tail entries of all topics that are kept in memory; default 64 MiB
 	MaxConnections int   // of clients; default 25,000
 

@@ -29,6 +29,8 @@ type leadership struct {
 	changed chan struct{} // closed at the next change
 	// placed is what this broker, as the leader, promised to others and their reports do not show yet.
 	placed map[Bundle]placement
+	// wanted is where an administrator wants bundles to go that are being unloaded.
+	wanted map[Bundle]placement
 }
 
 type placement struct {
@@ -37,7 +39,7 @@ type placement struct {
 }
 
 func newLeadership() *leadership {
-	return &leadership{changed: make(chan struct{}), placed: map[Bundle]placement{}}
+	return &leadership{changed: make(chan struct{}), placed: map[Bundle]placement{}, wanted: map[Bundle]placement{}}
 }
 
 func (l *leadership) set(leader Leader) {
@@ -142,6 +144,27 @@ func (b *Broker) resign() {
 	}
 }
 
+// Prefer makes a broker the one that gets a bundle when it is placed next, within half a minute. Only the leader places bundles: it returns
+// the leader's HTTP address, empty when this broker is the leader and has taken note.
+func (b *Broker) Prefer(ctx context.Context, wanted Bundle, destination string) (leader string, err error) {
+	if _, err := b.BrokerData(destination); err != nil {
+		return "", Refuse(ErrPreconditionFailed, "Broker %s is not available", destination)
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.config.OperationTimeout)
+	defer cancel()
+	leads, err := b.leadership.wait(ctx)
+	if err != nil {
+		return "", err
+	}
+	if leads.BrokerID != b.id {
+		return leads.ServiceURL, nil
+	}
+	b.leadership.mu.Lock()
+	defer b.leadership.mu.Unlock()
+	b.leadership.wanted[wanted] = placement{broker: destination, at: time.Now()}
+	return "", nil
+}
+
 // placementMemory is how long a promise counts that the broker's own report does not confirm.
 const placementMemory = 30 * time.Second
 
@@ -155,6 +178,12 @@ func (b *Broker) place(wanted Bundle) (string, BrokerData, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
+	if asked, isWanted := l.wanted[wanted]; isWanted {
+		if data, alive := reports[asked.broker]; alive && now.Sub(asked.at) < placementMemory {
+			return asked.broker, data, nil
+		}
+		delete(l.wanted, wanted)
+	}
 	if before, promised := l.placed[wanted]; promised && now.Sub(before.at) < placementMemory {
 		if data, alive := reports[before.broker]; alive {
 			return before.broker, data, nil

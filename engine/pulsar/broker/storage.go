@@ -96,7 +96,7 @@ func openManagedLedgers(config Config, store metadata.Store) (storage, func(cont
 	factory, err := managedledger.NewFactory(managedledger.Config{
 		Store: store, Bookies: bookies, Tracer: config.Tracer, Logger: config.Logger,
 		Ensemble: config.Ensemble, WriteQuorum: config.WriteQuorum, AckQuorum: config.AckQuorum,
-		CacheBytes: config.CacheBytes,
+		CacheBytes: config.CacheBytes, MaxEntriesPerLedger: config.LedgerEntries, MinRollover: config.LedgerRollover,
 	})
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("managed ledgers: %w", err)

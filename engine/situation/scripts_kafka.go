@@ -1,0 +1,221 @@
+package situation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"twinlog/engine/workload"
+	"twinlog/engine/world"
+)
+
+var followerFallsBehind = script{
+	Summary: Summary{
+		ID: "follower-out-of-isr", Side: "kafka",
+		Title: Text{EN: "A follower falls out of the ISR", ZH: "follower 掉出 ISR"},
+		About: Text{
+			EN: "A follower cannot fetch from its leader any more. Producers with acks=all wait for it, until replica.lag.time.max.ms has passed and the leader takes it out of the ISR. When it can fetch again it catches up, and comes back in.",
+			ZH: "一个 follower 无法再从 leader 拉取。acks=all 的生产者要等它，直到超过 replica.lag.time.max.ms，leader 把它移出 ISR。恢复拉取后它追上进度，重新进入 ISR。",
+		},
+		Steps: []Text{
+			{EN: "Create {topic} with three replicas, and produce to it with acks=all.", ZH: "创建三副本的 {topic}，以 acks=all 向其生产。"},
+			{EN: "Cut the link between the leader, {leader}, and the follower, {follower}.", ZH: "切断 leader {leader} 与 follower {follower} 之间的链路。"},
+			{EN: "The leader waits for replica.lag.time.max.ms, then shrinks the ISR: the high watermark moves on.", ZH: "leader 等待 replica.lag.time.max.ms 后收缩 ISR：high watermark 继续前进。"},
+			{EN: "Heal the link: {follower} catches up and the ISR expands.", ZH: "恢复链路：{follower} 追上进度，ISR 扩大。"},
+		},
+	},
+	outcome: Text{EN: "{follower} is in the ISR again.", ZH: "{follower} 重新回到 ISR。"},
+	play: func(ctx context.Context, s *stage) error {
+		s.step()
+		topic, p, err := s.topic(ctx, "falls-behind", 3, nil)
+		if err != nil {
+			return err
+		}
+		if err := s.load(ctx, workload.Spec{Engine: workload.EngineKafka, Topic: topic, Consumers: workload.NoConsumers}); err != nil {
+			return err
+		}
+		leader, follower := p.Leader, p.Replicas[len(p.Replicas)-1]
+		state, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		for _, id := range p.Replicas { // cut off from its broker, the controller would lose its say in it
+			if id != leader && id != state.Kafka.Controller.Broker {
+				follower = id
+			}
+		}
+		if follower == leader {
+			return errTooSmall
+		}
+		s.name("leader", kafkaNode(leader))
+		s.name("follower", kafkaNode(follower))
+		s.step()
+		if err := s.cut(kafkaNode(leader), kafkaNode(follower)); err != nil {
+			return err
+		}
+		s.step()
+		inSync := func(wanted bool) func(*world.State) bool {
+			return func(state *world.State) bool {
+				p := partition(state, topic)
+				return p != nil && slices.Contains(p.ISR, follower) == wanted
+			}
+		}
+		if err := s.until(ctx, kafkaNode(follower)+" is out of the ISR", inSync(false)); err != nil {
+			return err
+		}
+		if err := s.linger(ctx); err != nil {
+			return err
+		}
+		s.step()
+		if err := s.mend(kafkaNode(leader), kafkaNode(follower)); err != nil {
+			return err
+		}
+		return s.until(ctx, kafkaNode(follower)+" is in the ISR again", inSync(true))
+	},
+}
+
+var zombieController = script{
+	Summary: Summary{
+		ID: "zombie-controller", Side: "kafka",
+		Title: Text{EN: "A zombie controller", ZH: "僵尸 controller"},
+		About: Text{
+			EN: "The controller's process stops for longer than its session lasts, as in a long garbage collection. Another broker becomes the controller with a higher epoch. When the old one wakes up it still takes itself for the controller; what it sends carries the old epoch, and is refused.",
+			ZH: "controller 进程停顿的时间超过会话超时，就像一次漫长的垃圾回收。另一个 broker 以更高的 epoch 成为 controller。旧 controller 醒来后仍自认为是 controller；它发出的请求带着旧 epoch，被拒绝。",
+		},
+		Steps: []Text{
+			{EN: "Pause the controller, {old} (epoch {epoch}).", ZH: "暂停 controller {old}（epoch {epoch}）。"},
+			{EN: "Its session expires, and another broker becomes the controller.", ZH: "会话过期，另一个 broker 成为 controller。"},
+			{EN: "Resume {old}: it finds that its session is gone, resigns, and registers anew.", ZH: "恢复 {old}：它发现会话已失效，于是卸任并重新注册。"},
+		},
+	},
+	outcome: Text{EN: "{new} is the controller with epoch {newEpoch}; {old} is a broker like any other.", ZH: "{new} 以 epoch {newEpoch} 担任 controller；{old} 只是普通 broker。"},
+	play: func(ctx context.Context, s *stage) error {
+		state, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		old := state.Kafka.Controller
+		if old.Broker < 0 || len(running(state, "kafka")) < 2 {
+			return errTooSmall
+		}
+		s.name("old", kafkaNode(old.Broker))
+		s.name("epoch", strconv.Itoa(int(old.Epoch)))
+		registered := state.Kafka.Brokers[strconv.Itoa(int(old.Broker))]
+		if registered == nil {
+			return fmt.Errorf("the controller %s is not registered", kafkaNode(old.Broker))
+		}
+		session := registered.Epoch
+		s.step()
+		if err := s.down(ctx, kafkaNode(old.Broker), s.player.config.Control.Pause); err != nil {
+			return err
+		}
+		s.step()
+		err = s.until(ctx, "another broker is the controller", func(state *world.State) bool {
+			now := state.Kafka.Controller
+			if now.Broker < 0 || now.Broker == old.Broker || now.Epoch <= old.Epoch {
+				return false
+			}
+			s.name("new", kafkaNode(now.Broker))
+			s.name("newEpoch", strconv.Itoa(int(now.Epoch)))
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.linger(ctx); err != nil {
+			return err
+		}
+		s.step()
+		if err := s.up(ctx, kafkaNode(old.Broker)); err != nil {
+			return err
+		}
+		return s.until(ctx, kafkaNode(old.Broker)+" has registered anew", func(state *world.State) bool {
+			broker := state.Kafka.Brokers[strconv.Itoa(int(old.Broker))]
+			return broker != nil && broker.Registered && broker.Epoch > session && state.Kafka.Controller.Broker != old.Broker
+		})
+	},
+}
+
+var lostRecord = script{
+	Summary: Summary{
+		ID: "lost-record", Side: "kafka",
+		Title: Text{EN: "An acknowledged record is lost with acks=1", ZH: "acks=1 时已确认的记录丢失"},
+		About: Text{
+			EN: "With acks=1 the leader alone says that it has a record. It does, and its machine crashes before the follower has fetched it. The follower, which was in sync until then, becomes the leader; the old leader comes back and has to truncate. The record had been acknowledged, and is gone.",
+			ZH: "acks=1 时只有 leader 确认收到记录。它确认之后，follower 还没拉取，机器就崩溃了。在此之前同步的 follower 成为新 leader；旧 leader 回来后只能截断日志。这条记录被确认过，却不见了。",
+		},
+		Steps: []Text{
+			{EN: "Create {topic} with two replicas: leader {leader}, follower {follower}. Produce a first record with acks=all.", ZH: "创建两副本的 {topic}：leader {leader}，follower {follower}。先以 acks=all 生产一条记录。"},
+			{EN: "Cut the link between the two, so that the follower falls behind.", ZH: "切断两者之间的链路，让 follower 落后。"},
+			{EN: "Produce a second record with acks=1: it is acknowledged at offset {offset}.", ZH: "以 acks=1 生产第二条记录：在 offset {offset} 得到确认。"},
+			{EN: "Crash {leader}. The follower is still in the ISR, so it is elected.", ZH: "让 {leader} 崩溃。follower 仍在 ISR 中，因此当选。"},
+			{EN: "Start {leader} again: it truncates its log to that of the new leader. Offset {offset} is gone.", ZH: "重新启动 {leader}：它把日志截断到与新 leader 一致。offset {offset} 不复存在。"},
+		},
+	},
+	outcome: Text{EN: "The log of {topic} ends at offset {end}: the record at offset {offset} was acknowledged and is lost.", ZH: "{topic} 的日志在 offset {end} 结束：offset {offset} 处的记录确认过，却丢失了。"},
+	play: func(ctx context.Context, s *stage) error {
+		s.step()
+		topic, p, err := s.topic(ctx, "lost-record", 2, map[string]string{"min.insync.replicas": "1"})
+		if err != nil {
+			return err
+		}
+		control, admin := s.player.config.Control, s.player.config.Administration
+		leader, follower := p.Leader, p.Replicas[0]
+		if follower == leader {
+			follower = p.Replicas[1]
+		}
+		s.name("leader", kafkaNode(leader))
+		s.name("follower", kafkaNode(follower))
+		if _, err := admin.ProduceKafka(ctx, topic, 0, -1, "this one is on both"); err != nil {
+			return err
+		}
+		s.step()
+		if err := s.cut(kafkaNode(leader), kafkaNode(follower)); err != nil {
+			return err
+		}
+		s.step()
+		offset, err := admin.ProduceKafka(ctx, topic, 0, 1, "this one is on the leader alone")
+		if err != nil {
+			return err
+		}
+		s.name("offset", strconv.FormatInt(offset, 10))
+		s.step()
+		if err := s.down(ctx, kafkaNode(leader), control.Crash); err != nil {
+			return err
+		}
+		if err := s.mend(kafkaNode(leader), kafkaNode(follower)); err != nil {
+			return err
+		}
+		err = s.until(ctx, kafkaNode(follower)+" leads the partition", func(state *world.State) bool {
+			p := partition(state, topic)
+			return p != nil && p.Leader == follower
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.linger(ctx); err != nil {
+			return err
+		}
+		s.step()
+		if err := s.up(ctx, kafkaNode(leader)); err != nil {
+			return err
+		}
+		err = s.until(ctx, kafkaNode(leader)+" is in the ISR again", func(state *world.State) bool {
+			p := partition(state, topic)
+			return p != nil && p.Leader == follower && slices.Contains(p.ISR, leader)
+		})
+		if err != nil {
+			return err
+		}
+		end, err := admin.EndOffset(ctx, topic, 0)
+		if err != nil {
+			return err
+		}
+		s.name("end", strconv.FormatInt(end, 10))
+		if end > offset {
+			return fmt.Errorf("the record at offset %d of %s is still there: the log ends at %d", offset, topic, end)
+		}
+		return nil
+	},
+}

@@ -1,0 +1,291 @@
+package situation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strconv"
+	"strings"
+
+	"twinlog/engine/administration"
+	"twinlog/engine/workload"
+	"twinlog/engine/world"
+)
+
+const pulsarNamespace = "public/default"
+
+// newest is a topic's newest ledger and its id; nil when there is none.
+func newest(state *world.State, topic string) (string, *world.Ledger) {
+	found := state.Pulsar.Topics[topic]
+	if found == nil || len(found.Ledgers) == 0 {
+		return "", nil
+	}
+	id := strconv.FormatInt(found.Ledgers[len(found.Ledgers)-1], 10)
+	return id, state.Pulsar.Ledgers[id]
+}
+
+func fullName(topic string) string { return "persistent://" + pulsarNamespace + "/" + topic }
+
+// stream creates a Pulsar-mode topic under load, and waits until messages are stored.
+func (s *stage) stream(ctx context.Context, topic string, perSecond, producers int) error {
+	s.name("topic", topic)
+	spec := workload.Spec{Engine: workload.EnginePulsar, Topic: topic, Partitions: workload.NoPartitions, MessagesPerSecond: perSecond, Producers: producers,
+		Group: "situation"}
+	if err := s.load(ctx, spec); err != nil {
+		return err
+	}
+	s.player.remember(func(ctx context.Context) error { return s.player.config.Administration.DeletePulsarTopic(ctx, topic) })
+	return s.until(ctx, "messages of "+topic+" are stored", func(state *world.State) bool {
+		found := state.Pulsar.Topics[fullName(topic)]
+		return found != nil && found.LastPublished.Ledger >= 0
+	})
+}
+
+var fullLedger = script{
+	Summary: Summary{
+		ID: "full-ledger", Side: "pulsar",
+		Title: Text{EN: "A ledger is full", ZH: "ledger 写满"},
+		About: Text{
+			EN: "A topic is a chain of ledgers. When the newest one has enough entries, the broker closes it, for good, and goes on in a new one, perhaps on other bookies. Producers notice nothing.",
+			ZH: "topic 是一串 ledger。最新的一个写够 entry 后，broker 将其永久关闭，在新的 ledger 中继续写，所在的 bookie 可能不同。生产者毫无感觉。",
+		},
+		Steps: []Text{
+			{EN: "Publish to {topic}, fast.", ZH: "快速向 {topic} 发布消息。"},
+			{EN: "Ledger {ledger} fills up.", ZH: "ledger {ledger} 逐渐写满。"},
+			{EN: "It is closed, and ledger {next} takes over.", ZH: "它被关闭，由 ledger {next} 接替。"},
+		},
+	},
+	outcome: Text{EN: "Ledger {ledger} ends at entry {last}; ledger {next} is written now.", ZH: "ledger {ledger} 止于 entry {last}；现在写的是 ledger {next}。"},
+	play: func(ctx context.Context, s *stage) error {
+		s.step()
+		topic := s.ownTopic("full-ledger")
+		if err := s.stream(ctx, topic, 3000, 8); err != nil {
+			return err
+		}
+		state, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		first, _ := newest(state, fullName(topic))
+		s.name("ledger", first)
+		s.step()
+		err = s.until(ctx, "ledger "+first+" is closed", func(state *world.State) bool {
+			ledger := state.Pulsar.Ledgers[first]
+			if ledger == nil || ledger.State != "closed" {
+				return false
+			}
+			s.name("last", strconv.FormatInt(ledger.LastEntry, 10))
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		s.step()
+		return s.until(ctx, "the next ledger takes over", func(state *world.State) bool {
+			next, _ := newest(state, fullName(topic))
+			if next == "" || next == first {
+				return false
+			}
+			s.name("next", next)
+			return true
+		})
+	},
+}
+
+var hotBundle = script{
+	Summary: Summary{
+		ID: "hot-bundle", Side: "pulsar",
+		Title: Text{EN: "A hot bundle", ZH: "热点 bundle"},
+		About: Text{
+			EN: "All busy topics happen to hash into one bundle, so that one broker does all the work while another idles. The bundle is split in the middle of its topics, and one half is unloaded to the idle broker: ownership moves, no data does.",
+			ZH: "所有繁忙的 topic 恰好落入同一个 bundle，一个 broker 承担全部工作，另一个空闲。把 bundle 在其 topic 中间切开，把一半卸载给空闲的 broker：移动的是所有权，而不是数据。",
+		},
+		Steps: []Text{
+			{EN: "Publish to four topics whose hashes are all in bundle {bundle}.", ZH: "向四个哈希值都落在 bundle {bundle} 的 topic 发布消息。"},
+			{EN: "{owner} serves them all.", ZH: "{owner} 服务所有这些 topic。"},
+			{EN: "Split the bundle between its topics.", ZH: "在 topic 之间切开这个 bundle。"},
+			{EN: "Unload the half {half} to {other}.", ZH: "把其中一半 {half} 卸载给 {other}。"},
+		},
+	},
+	outcome: Text{EN: "{owner} and {other} share the load.", ZH: "{owner} 和 {other} 分担负载。"},
+	play: func(ctx context.Context, s *stage) error {
+		state, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		brokers := running(state, "pulsar")
+		if len(brokers) < 2 {
+			return errTooSmall
+		}
+		s.step()
+		topics, err := s.crowd(ctx)
+		if err != nil {
+			return err
+		}
+		s.step()
+		var bundle, owner string
+		err = s.until(ctx, "one broker serves all topics", func(state *world.State) bool {
+			first := state.Pulsar.Topics[fullName(topics[0])]
+			if first == nil || first.Owner == "" {
+				return false
+			}
+			bundle, owner = first.Bundle, first.Owner
+			return !slices.ContainsFunc(topics, func(topic string) bool {
+				other := state.Pulsar.Topics[fullName(topic)]
+				return other == nil || other.Owner != owner || other.LastPublished.Ledger < 0
+			})
+		})
+		if err != nil {
+			return err
+		}
+		s.name("bundle", bundle)
+		s.name("owner", owner)
+		if err := s.linger(ctx); err != nil {
+			return err
+		}
+		s.step()
+		admin := s.player.config.Administration
+		err = admin.SplitBundle(ctx, administration.PulsarBundle{Namespace: pulsarNamespace, Bundle: bundle, Algorithm: "topic_count_equally_divide"})
+		if err != nil {
+			return err
+		}
+		return s.shareHalf(ctx, topics, bundle, owner, brokers)
+	},
+}
+
+// crowd puts load on four topics whose names hash into the lowest sixteenth of the hash space.
+func (s *stage) crowd(ctx context.Context) ([]string, error) {
+	var topics []string
+	for i := 0; len(topics) < 4; i++ {
+		name := fmt.Sprintf("%s-%d", s.ownTopic("hot"), i)
+		if crc32.ChecksumIEEE([]byte(fullName(name))) < 1<<28 {
+			topics = append(topics, name)
+		}
+	}
+	for _, topic := range topics {
+		if err := s.stream(ctx, topic, 100, 1); err != nil {
+			return nil, err
+		}
+	}
+	return topics, nil
+}
+
+// shareHalf unloads the upper half of a bundle that was split to a broker that does not own it.
+func (s *stage) shareHalf(ctx context.Context, topics []string, parent, owner string, brokers []string) error {
+	upper := topics[0]
+	for _, topic := range topics {
+		if crc32.ChecksumIEEE([]byte(fullName(topic))) > crc32.ChecksumIEEE([]byte(fullName(upper))) {
+			upper = topic
+		}
+	}
+	half := ""
+	err := s.until(ctx, "the halves serve their topics", func(state *world.State) bool {
+		found := state.Pulsar.Topics[fullName(upper)]
+		if found == nil || found.Owner != owner || found.Bundle == parent {
+			return false
+		}
+		half = found.Bundle
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	other := brokers[slices.IndexFunc(brokers, func(name string) bool { return name != owner })]
+	state, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	registered := state.Pulsar.Brokers[other]
+	if registered == nil {
+		return errors.Join(errTooSmall, fmt.Errorf("%s is not registered", other))
+	}
+	s.name("half", half)
+	s.name("other", other)
+	s.step()
+	id := strings.TrimPrefix(registered.Broker, "http://")
+	if err := s.player.config.Administration.UnloadBundle(ctx, administration.PulsarBundle{Namespace: pulsarNamespace, Bundle: half}, id); err != nil {
+		return err
+	}
+	return s.until(ctx, other+" serves the half", func(state *world.State) bool {
+		found := state.Pulsar.Topics[fullName(upper)]
+		return found != nil && found.Owner == other
+	})
+}
+
+var deadBookie = script{
+	Summary: Summary{
+		ID: "dead-bookie", Side: "pulsar",
+		Title: Text{EN: "A dead bookie", ZH: "bookie 宕机"},
+		About: Text{
+			EN: "A bookie dies that takes entries of a ledger. The broker does not wait for it: it puts another bookie into the ledger's ensemble, from the next entry on, and writes again there what was on its way. What the dead one had is read from its fellows.",
+			ZH: "正在接收某个 ledger 的 entry 的 bookie 宕机。broker 不会等它：从下一个 entry 起，把另一台 bookie 换入该 ledger 的 ensemble，并把途中的 entry 重新写到那里。它原有的数据由其余副本提供读取。",
+		},
+		Steps: []Text{
+			{EN: "Publish to {topic}; ledger {ledger} is written.", ZH: "向 {topic} 发布消息；写入的是 ledger {ledger}。"},
+			{EN: "Kill {bookie}, one of its ensemble.", ZH: "杀掉其 ensemble 中的 {bookie}。"},
+			{EN: "The ensemble changes: another bookie takes its place from entry {entry} on.", ZH: "ensemble 变更：从 entry {entry} 起由另一台 bookie 顶替。"},
+			{EN: "Start {bookie} again: it serves what it has.", ZH: "重新启动 {bookie}：它继续提供已有的数据。"},
+		},
+	},
+	outcome: Text{EN: "Ledger {ledger} has one more fragment, from entry {entry} on, and nothing was lost.", ZH: "ledger {ledger} 多了一个从 entry {entry} 开始的 fragment，没有丢失任何数据。"},
+	play: func(ctx context.Context, s *stage) error {
+		state, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		if len(running(state, "bookie")) < 4 {
+			return errors.Join(errTooSmall, errors.New("a spare bookie is needed: four in all"))
+		}
+		s.step()
+		topic := s.ownTopic("dead-bookie")
+		if err := s.stream(ctx, topic, 50, 1); err != nil {
+			return err
+		}
+		if state, err = s.look(ctx); err != nil {
+			return err
+		}
+		id, ledger := newest(state, fullName(topic))
+		if ledger == nil || len(ledger.Ensembles) == 0 {
+			return fmt.Errorf("the ledger of %s is not known yet", topic)
+		}
+		fragments := len(ledger.Ensembles)
+		victim := ledger.Ensembles[fragments-1].Bookies[0]
+		bookie := state.Pulsar.Bookies[victim]
+		if bookie == nil {
+			return fmt.Errorf("the bookie at %s is not known", victim)
+		}
+		s.name("ledger", id)
+		s.name("bookie", bookie.Node)
+		node := bookie.Node
+		s.step()
+		if err := s.down(ctx, node, s.player.config.Control.Kill); err != nil {
+			return err
+		}
+		s.step()
+		err = s.until(ctx, "the ensemble has changed", func(state *world.State) bool {
+			ledger := state.Pulsar.Ledgers[id]
+			if ledger == nil || len(ledger.Ensembles) <= fragments {
+				return false
+			}
+			last := ledger.Ensembles[len(ledger.Ensembles)-1]
+			s.name("entry", strconv.FormatInt(last.FirstEntry, 10))
+			return !slices.Contains(last.Bookies, victim)
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.linger(ctx); err != nil {
+			return err
+		}
+		s.step()
+		if err := s.up(ctx, node); err != nil {
+			return err
+		}
+		return s.until(ctx, node+" is registered again", func(state *world.State) bool {
+			bookie := state.Pulsar.Bookies[victim]
+			return bookie != nil && bookie.Registered
+		})
+	},
+}
