@@ -36,6 +36,7 @@ type timeouts struct {
 	shutdownBackoff     time.Duration // controlled.shutdown.retry.backoff.ms
 	lostBookieRecovery  time.Duration // lostBookieRecoveryDelay
 	leaderRebalance     time.Duration // leader.imbalance.check.interval.seconds
+	retentionCheck      time.Duration // log.retention.check.interval.ms
 	offsetsPartitions   int           // offsets.topic.num.partitions
 	pulsarInactiveTopic time.Duration // brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
 	ledgerEntries       int64         // managedLedgerMaxEntriesPerLedger
@@ -57,6 +58,7 @@ func (p Pace) timeouts() timeouts {
 			shutdownBackoff:     5 * time.Second,
 			lostBookieRecovery:  0,
 			leaderRebalance:     5 * time.Minute,
+			retentionCheck:      5 * time.Minute,
 			offsetsPartitions:   50,
 			pulsarInactiveTopic: time.Minute,
 			ledgerEntries:       50_000,
@@ -74,6 +76,7 @@ func (p Pace) timeouts() timeouts {
 		groupInitialDelay:   0,
 		shutdownBackoff:     200 * time.Millisecond, // when all brokers leave at once, nobody can take the partitions
 		lostBookieRecovery:  10 * time.Second,
+		retentionCheck:      2 * time.Second,  // old segments go while one watches
 		leaderRebalance:     10 * time.Second, // a broker that was started again leads again while one watches
 		offsetsPartitions:   12,
 		pulsarInactiveTopic: -1,

@@ -54,6 +54,10 @@ type Partition struct {
 	ISR         []int          `expr:"isr"`
 	Replicas    []int          `expr:"replicas"`
 	Ends        map[string]int `expr:"ends"` // log end offset by node
+	// Of the leader's log: where it begins, how many segments it has, and the first offset of each of the newest 16.
+	LogStart int   `expr:"logStart"`
+	Segments int   `expr:"segments"`
+	Bases    []int `expr:"bases"`
 }
 
 // Group is a consumer group at its coordinator.
@@ -144,10 +148,17 @@ func kafka(state *world.State) KafkaTrace {
 					ends[broker.Node] = int(replica.LEO)
 				}
 			}
-			seen.Partitions[topic+"-"+number] = Partition{
+			view := Partition{
 				Exists: true, Leader: int(partition.Leader), LeaderNode: node(partition.Leader), LeaderEpoch: int(partition.LeaderEpoch),
-				ISR: ints(partition.ISR), Replicas: ints(partition.Replicas), Ends: ends,
+				ISR: ints(partition.ISR), Replicas: ints(partition.Replicas), Ends: ends, Bases: []int{},
 			}
+			if log := partition.Logs[strconv.Itoa(int(partition.Leader))]; log != nil {
+				view.LogStart, view.Segments = int(log.LogStart), log.SegmentCount
+				for _, segment := range log.Segments {
+					view.Bases = append(view.Bases, int(segment.Base))
+				}
+			}
+			seen.Partitions[topic+"-"+number] = view
 		}
 	}
 	for name, group := range state.Kafka.Groups {
