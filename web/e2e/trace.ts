@@ -72,6 +72,8 @@ export function kafkaTrace(records: readonly TraceLine[], n: number): { brokers:
   const states = new Map<string, string>();
   const partitions = new Map<string, Partition>();
   let controller = { broker: -1, epoch: 0 };
+  /** The newest /controller: whose session holds it, and since which write. */
+  let held = { session: '', zxid: 0 };
   const partitionOf = ({ topic, partition }: Record<string, unknown>) => {
     const name = `${String(topic)}-${String(partition)}`;
     if (!partitions.has(name)) partitions.set(name, { leader: -1, epoch: -1, isr: [], replicas: [], logs: new Map() });
@@ -97,7 +99,14 @@ export function kafkaTrace(records: readonly TraceLine[], n: number): { brokers:
         if (node.startsWith('kafka-')) for (const { logs } of partitions.values()) if (logs.has(broker)) logs.get(broker)!.role = 'offline';
         break;
       case 'ensemble.znodeDeleted':
-        if (data.path === '/controller') controller = { ...controller, broker: -1 };
+        // Each server tells it for itself, some later than the next holder's creation.
+        if (data.path === '/controller' && Number(data.zxid) > held.zxid) controller = { ...controller, broker: -1 };
+        break;
+      case 'ensemble.sessionEnded': // its ephemeral znodes go with it
+        if (data.session === held.session && Number(data.zxid) > held.zxid) controller = { ...controller, broker: -1 };
+        break;
+      case 'ensemble.znodeCreated':
+        if (data.path === '/controller' && Number(data.zxid) > held.zxid) held = { session: String(data.session), zxid: Number(data.zxid) };
         break;
       case 'kafka.controllerElected':
         controller = { broker: Number(data.broker), epoch: Number(data.epoch) };

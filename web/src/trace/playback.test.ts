@@ -48,3 +48,29 @@ describe('the clock of the picture', () => {
     expect(playback.time).toBe(1000);
   });
 });
+
+describe('at a record', () => {
+  it('stands at it until it is played on, moved or live', () => {
+    const playback = new Playback(100);
+    playback.moveTo(50, 7);
+    expect([playback.mode, playback.at]).toEqual(['paused', 7]);
+    playback.play();
+    expect(playback.at).toBeUndefined();
+    playback.moveTo(50, 8);
+    playback.moveTo(60);
+    expect(playback.at).toBeUndefined();
+    playback.moveTo(50, 8);
+    playback.goLive();
+    expect(playback.at).toBeUndefined();
+  });
+
+  it('of a recorded run stops at its end: there is no present', () => {
+    const playback = new Playback(100, true);
+    playback.moveTo(900);
+    playback.play();
+    playback.advance(0, 50, { from: 0, to: 1000 });
+    expect(playback.mode).toBe('playing');
+    playback.advance(50, 60, { from: 0, to: 1000 });
+    expect([playback.mode, playback.time]).toEqual(['paused', 1000]);
+  });
+});

@@ -105,3 +105,19 @@ describe('the clock', () => {
     expect(store.nAt(Infinity)).toBe(records.length);
   });
 });
+
+describe('causes', () => {
+  it('are found by the node and its own number, also when the node began anew and after records were forgotten', () => {
+    const at = new Date(0).toISOString();
+    const one = (n: number, node: string, seq: number, cause?: { node: string; seq: number }) => ({ n, run: 'r', node, seq, at, kind: 'node.ready', data: {}, ...(cause ? { cause } : {}) }) as never;
+    const store = new TraceStore({ records: 12, checkpointEvery: 2 });
+    store.reset(snapshotAt(0));
+    store.append([one(1, 'a', 1), one(2, 'a', 2), one(3, 'b', 7, { node: 'a', seq: 1 }), one(4, 'a', 1), one(5, 'b', 8, { node: 'a', seq: 1 }), one(6, 'b', 9, { node: 'a', seq: 5 })]);
+    const causes = () => [3, 5, 6].map((n) => store.record(n) && store.causeOf(store.record(n)!)?.n);
+    expect(causes()).toEqual([1, 4, undefined]);
+    expect(store.firstEffectOf(store.record(4)!)?.n).toBe(5);
+    store.append(Array.from({ length: 9 }, (_, index) => one(7 + index, 'c', index + 1)));
+    expect(store.firstN).toBe(4);
+    expect(causes()).toEqual([undefined, undefined, undefined]); // what led to them is no longer at hand
+  });
+});
