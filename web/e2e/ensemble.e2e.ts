@@ -73,7 +73,7 @@ describe('the ensemble as the page draws it', () => {
     await until(() => page.evaluate(() => document.activeElement?.getAttribute('data-path')), (path) => path === '/brokers/ids', 'it has the focus');
     await page.keyboard.press('ArrowDown');
     await until(chosen, (path) => path === '/brokers/ids/1', 'down goes to the first child');
-    await page.getByText('ephemeral of kafka-1').waitFor();
+    await page.getByText('ephemeral of kafka-1', { exact: true }).waitFor();
     await page.keyboard.press('ArrowLeft');
     await until(chosen, (path) => path === '/brokers/ids', 'left goes to the parent');
     await page.keyboard.press('ArrowLeft');
