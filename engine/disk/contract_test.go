@@ -39,6 +39,7 @@ func TestContract(t *testing.T) {
 		"os":               newOS,
 		"memory":           func(*testing.T) disk.Disk { return disk.NewMemory() },
 		"faults on os":     func(t *testing.T) disk.Disk { return disk.NewFaults(newOS(t)) },
+		"volatile on os":   func(t *testing.T) disk.Disk { return disk.NewVolatile(newOS(t)) },
 		"faults on memory": func(*testing.T) disk.Disk { return disk.NewFaults(disk.NewMemory()) },
 	} {
 		t.Run(name, func(t *testing.T) {
