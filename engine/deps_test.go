@@ -86,6 +86,8 @@ var onlyIn = map[string]struct {
 	"github.com/gorilla/websocket":       {[]string{"visualizer"}, "only the page needs a WebSocket"},
 	"github.com/hashicorp/memberlist":    {[]string{"engine/gossip"}, "gossip is behind a small interface"},
 	"github.com/golang-migrate/migrate":  {[]string{"visualizer/store"}, "one package owns the database"},
+	"github.com/minio/minio-go":          {[]string{"engine/media"}, "an object store is behind the interface of a medium"},
+	"github.com/johannesboyne/gofakes3":  {nil, "tests only"},
 	"modernc.org/sqlite":                 {[]string{"visualizer/store"}, "one package owns the database"},
 	"go.etcd.io/raft":                    {[]string{"engine/ensemble/server"}, "the ensemble is the only user of Raft"},
 	"github.com/apache/pulsar-client-go": {[]string{"engine/workload", "labs/action", "bench", "interop"}, "client libraries are for clients"},

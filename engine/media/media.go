@@ -1,5 +1,5 @@
 // Package media is where sealed segments go when a node's own disk is too dear for them: a memory, a directory (of a larger or a shared
-// disk). A medium is a flat set of named, whole, unchanging files; it knows no engine.
+// disk), a bucket of an object store. A medium is a flat set of named, whole, unchanging files; it knows no engine.
 package media
 
 import (

@@ -26,6 +26,8 @@ func TestMedia(t *testing.T) {
 			t.Cleanup(func() { d.Close() })
 			return d
 		},
+		"object store":                func(t *testing.T) Medium { return newTestStore(t).open(t, "") },
+		"object store under a prefix": func(t *testing.T) Medium { return newTestStore(t).open(t, "twinlog/") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := open(t)
@@ -60,6 +62,9 @@ func keptAndRead(t *testing.T, m Medium) {
 	put(t, m, "a/b/one", "0123456789")
 	put(t, m, "a/b/one", "abcdefghij") // replaced
 	put(t, m, "a/c", "")
+	if err := m.Put(t.Context(), "a/d", stream("a stream"), 8); err != nil || read(t, m, "a/d") != "a stream" {
+		t.Error(err)
+	}
 	if got := read(t, m, "a/b/one") + read(t, m, "a/c"); got != "abcdefghij" {
 		t.Errorf("read %q", got)
 	}
@@ -69,6 +74,9 @@ func keptAndRead(t *testing.T, m Medium) {
 	}
 	if n, err := m.ReadAt(t.Context(), "a/b/one", p, 8); n != 2 || err != io.EOF {
 		t.Error("beyond the end:", n, err)
+	}
+	if n, err := m.ReadAt(t.Context(), "a/b/one", p, 10); n != 0 || err != io.EOF {
+		t.Error("at the end:", n, err)
 	}
 	for range 2 {
 		if err := m.Remove(t.Context(), "a/b/one"); err != nil {
@@ -88,10 +96,13 @@ func brokenOff(t *testing.T, m Medium) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, attempt := range map[string]func(into string) error{
-		"a reader that fails":  func(into string) error { return m.Put(t.Context(), into, iotest.ErrReader(errors.New("no")), 10) },
-		"too few bytes":        func(into string) error { return m.Put(t.Context(), into, strings.NewReader("123"), 4) },
-		"too many bytes":       func(into string) error { return m.Put(t.Context(), into, strings.NewReader("12345"), 4) },
-		"a context that ended": func(into string) error { return m.Put(ended, into, strings.NewReader("1234"), 4) },
+		"a reader that fails":        func(into string) error { return m.Put(t.Context(), into, iotest.ErrReader(errors.New("no")), 10) },
+		"too few bytes":              func(into string) error { return m.Put(t.Context(), into, strings.NewReader("123"), 4) },
+		"too many bytes":             func(into string) error { return m.Put(t.Context(), into, strings.NewReader("12345"), 4) },
+		"a context that ended":       func(into string) error { return m.Put(ended, into, strings.NewReader("1234"), 4) },
+		"too few bytes of a stream":  func(into string) error { return m.Put(t.Context(), into, stream("123"), 4) },
+		"too many bytes of a stream": func(into string) error { return m.Put(t.Context(), into, stream("12345"), 4) },
+		"a stream that is not empty": func(into string) error { return m.Put(t.Context(), into, stream("1"), 0) },
 		"half, then an error": func(into string) error {
 			return m.Put(t.Context(), into, io.MultiReader(bytes.NewReader(make([]byte, 100)), iotest.ErrReader(errors.New("no"))), 200)
 		},
@@ -108,6 +119,9 @@ func brokenOff(t *testing.T, m Medium) {
 		t.Error(got, err)
 	}
 }
+
+// stream can be read once, from its beginning to its end.
+func stream(content string) io.Reader { return io.MultiReader(strings.NewReader(content)) }
 
 func names(t *testing.T, m Medium) {
 	for _, name := range []string{"n/log-1/2", "n/log-1/1", "n/log-10/1", "n/other"} {
