@@ -151,6 +151,8 @@ func produceOptions(action *lab.KafkaProduce) []kgo.Opt {
 	if action.Keys > 0 {
 		options = []kgo.Opt{kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil))} // murmur2 of the key, as Kafka's own producer
 	}
+	// A record's bytes in the log are then those that Size asks for, as with a client that compresses nothing by itself.
+	options = append(options, kgo.ProducerBatchCompression(kgo.NoCompression()))
 	switch action.Acks {
 	case "0":
 		options = append(options, kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite())
