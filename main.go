@@ -12,6 +12,7 @@ import (
 	"twinlog/bench"
 	"twinlog/engine/dump"
 	"twinlog/labs"
+	"twinlog/labs/labtest"
 )
 
 func main() {
@@ -36,6 +37,6 @@ func rootCommand(started time.Time) *cobra.Command {
 		SilenceUsage:  true, // an error says what to do itself
 		SilenceErrors: true,
 	}
-	root.AddCommand(upCommand(started), nodeCommand(started), labs.Command(), dump.Command(), bench.Command())
+	root.AddCommand(upCommand(started), nodeCommand(started), labs.Command(labtest.Commands()...), dump.Command(), bench.Command())
 	return root
 }

@@ -223,7 +223,11 @@ func passedIn(verdicts []lab.Verdict) map[string]bool {
 func (s *Service) judge(ctx context.Context, l *lab.Lab, r *running, language string) []lab.Verdict {
 	world := s.runner.Look(ctx, r.start)
 	r.Answers = outcomes(l, r.Answers, world)
-	return l.Check(world, s.standing(&r.Attempt), language)
+	standing := s.standing(&r.Attempt)
+	if s.config.Observed != nil {
+		s.config.Observed(l, world, standing)
+	}
+	return l.Check(world, standing, language)
 }
 
 // outcomes adds to the answers what really happened, once it has.
@@ -348,5 +352,18 @@ func (s *Service) Solve(ctx context.Context, id, student string) (Attempt, error
 	return s.change(ctx, id, student, EntryStep, func(ctx context.Context, l *lab.Lab, r *running) error {
 		r.Played += len(l.Steps("en"))
 		return s.playUpTo(ctx, l, r, len(l.Tasks))
+	})
+}
+
+// Lab returns a lab with a student's values.
+func (s *Service) Lab(id, student string) (*lab.Lab, error) { return s.labOf(id, student) }
+
+// Labs returns all labs with everybody's values.
+func (s *Service) Labs() []*lab.Lab { return s.labs }
+
+// Play does actions as the student of an attempt would.
+func (s *Service) Play(ctx context.Context, id, student string, actions []lab.Action) (Attempt, error) {
+	return s.change(ctx, id, student, EntryStep, func(ctx context.Context, _ *lab.Lab, r *running) error {
+		return s.runner.Run(ctx, r.start, actions)
 	})
 }

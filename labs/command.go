@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 const usualPage = "http://127.0.0.1:7700"
 
 // Command is `twinlog lab …`: the labs from a terminal. It talks to the page of a running `twinlog up`.
-func Command() *cobra.Command {
+func Command(authoring ...*cobra.Command) *cobra.Command {
 	client := &remote{http: &http.Client{Timeout: actionTimeout + 10*time.Second}}
 	command := &cobra.Command{Use: "lab", Short: "Do the guided labs from a terminal"}
 	flags := command.PersistentFlags()
@@ -27,7 +28,11 @@ func Command() *cobra.Command {
 	flags.StringVar(&client.token, "token", "", "the teacher's token, where the page asks for it")
 	flags.StringVar(&client.language, "lang", "en", "language of the texts: en or zh")
 	flags.BoolVar(&client.json, "json", false, "print JSON, for programs")
+	command.AddCommand(authoring...)
+	flags.StringVar(&client.student, "student", Alone, "your name, for values of your own and a log of your own")
 	command.AddCommand(
+		client.command("export FILE", "Write what was done in the labs to one file", 1, client.export),
+		client.command("import FILE", "Verify such a file and merge it", 1, client.importFile),
 		client.command("list", "List the labs", 0, func(ctx context.Context, out io.Writer, _ string) error { return client.list(ctx, out) }),
 		client.command("start LAB", "Set the lab up and begin an attempt", 1, func(ctx context.Context, out io.Writer, id string) error {
 			return client.attempt(ctx, out, id, "start")
@@ -49,9 +54,9 @@ type ErrNotPassed struct{ Passed, Tasks int }
 func (e ErrNotPassed) Error() string { return fmt.Sprintf("%d of %d tasks passed", e.Passed, e.Tasks) }
 
 type remote struct {
-	base, token, language string
-	json                  bool
-	http                  *http.Client
+	base, token, language, student string
+	json                           bool
+	http                           *http.Client
 }
 
 func (r *remote) command(use, short string, arguments int, run func(ctx context.Context, out io.Writer, id string) error) *cobra.Command {
@@ -65,8 +70,17 @@ func (r *remote) command(use, short string, arguments int, run func(ctx context.
 
 // call sends one request and decodes the answer; a problem's message becomes the error.
 func (r *remote) call(ctx context.Context, method, path string, into any) ([]byte, error) {
-	address := strings.TrimSuffix(r.base, "/") + "/api/v1/labs" + path + "?lang=" + url.QueryEscape(r.language)
-	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(nil))
+	address := strings.TrimSuffix(r.base, "/") + "/api/v1/labs" + path + "?lang=" + url.QueryEscape(r.language) + "&student=" + url.QueryEscape(r.student)
+	body, err := r.send(ctx, method, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return body, json.Unmarshal(body, into)
+}
+
+// send sends one request; a problem's message becomes the error.
+func (r *remote) send(ctx context.Context, method, address string, content io.Reader) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, content)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +92,7 @@ func (r *remote) call(ctx context.Context, method, path string, into any) ([]byt
 		return nil, fmt.Errorf("%w; is the classroom running? Start it with: twinlog up", err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 8<<20))
+	body, err := io.ReadAll(io.LimitReader(response.Body, LargestProgress))
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +105,7 @@ func (r *remote) call(ctx context.Context, method, path string, into any) ([]byt
 		}
 		return nil, fmt.Errorf("%s answered %s", address, response.Status)
 	}
-	return body, json.Unmarshal(body, into)
+	return body, nil
 }
 
 func (r *remote) list(ctx context.Context, out io.Writer) error {
@@ -139,7 +153,51 @@ func (r *remote) flags() (flags string) {
 	if r.language != "en" {
 		flags += " --lang " + r.language
 	}
+	if r.student != "" && r.student != Alone {
+		flags += " --student " + r.student
+	}
 	return flags
+}
+
+// progress sends a request about the log of progress.
+func (r *remote) progress(ctx context.Context, method string, body io.Reader) ([]byte, error) {
+	address := strings.TrimSuffix(r.base, "/") + "/api/v1/progress"
+	if method == http.MethodGet && r.student != Alone {
+		address += "?student=" + url.QueryEscape(r.student)
+	}
+	return r.send(ctx, method, address, body)
+}
+
+func (r *remote) export(ctx context.Context, out io.Writer, name string) error {
+	file, err := r.progress(ctx, http.MethodGet, http.NoBody)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %d entries\n", name, max(0, bytes.Count(file, []byte("\n"))-1))
+	return nil
+}
+
+func (r *remote) importFile(ctx context.Context, out io.Writer, name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	body, err := r.progress(ctx, http.MethodPost, file)
+	if err != nil || r.printJSON(out, body) {
+		return err
+	}
+	var imported Imported
+	if err := json.Unmarshal(body, &imported); err != nil {
+		return err
+	}
+	for _, student := range imported.Students {
+		fmt.Fprintf(out, "%s: %d entries, %d of them new\n", student.Student, student.Entries, student.Added)
+	}
+	return nil
 }
 
 func (r *remote) check(ctx context.Context, out io.Writer, id string) error {

@@ -16,6 +16,7 @@ import (
 
 	"twinlog/labs/action"
 	"twinlog/labs/lab"
+	"twinlog/labs/observe"
 )
 
 var (
@@ -39,6 +40,8 @@ type Config struct {
 	Nodes     action.Nodes
 	Trace     Trace
 	Progress  Progress
+	// Observed, when it is set, is told what every judgement was made of.
+	Observed func(l *lab.Lab, world observe.World, standing lab.Standing)
 }
 
 // actionTimeout bounds one start, check or solve.

@@ -171,14 +171,13 @@ const (
 	eventsChecked = 20_000
 )
 
-// unchecked is how the records of a kind begin that checks are not shown. They are most of a trace and decide nothing: messages on their
-// way, and the single steps of what other records tell as a whole. Without them, a workload does not push the faults and elections of a
-// long attempt out of sight.
-var unchecked = [][]byte{
-	[]byte(`"kind":"message.`), []byte(`"kind":"kafka.appended"`), []byte(`"kind":"kafka.highWatermarkAdvanced"`), []byte(`"kind":"kafka.followerFetched"`),
-	[]byte(`"kind":"bookkeeper.entryStored"`), []byte(`"kind":"bookkeeper.lastAddConfirmedAdvanced"`), []byte(`"kind":"ensemble.commitAdvanced"`),
-	[]byte(`"kind":"pulsar.dispatched"`),
-}
+// unchecked is how the records of the kinds begin that checks are not shown.
+var unchecked = func() (beginnings [][]byte) {
+	for _, kind := range observe.Unchecked {
+		beginnings = append(beginnings, []byte(`"kind":"`+kind))
+	}
+	return beginnings
+}()
 
 func isChecked(record []byte) bool {
 	return !slices.ContainsFunc(unchecked, func(kind []byte) bool { return bytes.Contains(record, kind) })

@@ -89,7 +89,9 @@ type Hint struct {
 
 // WrongRun is something that students do wrong.
 type WrongRun struct {
-	Name     string     `yaml:"name"`
+	Name string `yaml:"name"`
+	// From is the task that it jumps to before it begins; empty: it begins in the lab's first state.
+	From     string     `yaml:"from"`
 	Actions  []Action   `yaml:"actions"`
 	Feedback []Feedback `yaml:"feedback"`
 }

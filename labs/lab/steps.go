@@ -263,3 +263,9 @@ func (a *KafkaCommit) told() told {
 		fmt.Sprintf("kafka-consumer-groups.sh%s --group %s --topic %s:%d --reset-offsets --to-offset %d --execute", kafkaServer, a.Group, a.Topic, a.Partition, a.Offset),
 	}
 }
+
+// Says puts what the action does into words.
+func (a Action) Says(language string) string {
+	does, _ := a.tell(language)
+	return does
+}

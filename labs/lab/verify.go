@@ -137,9 +137,12 @@ func (r *WrongRun) verify(s *source, where string, tasks map[string]bool) {
 		if err := feedback.compile(); err != nil {
 			s.problem(at, "wrong run %s: %v", r.Name, err)
 		}
-		if !tasks[feedback.Task] || !slices.Contains([]string{NotYet, Lost, Waiting}, feedback.Verdict) {
+		if !tasks[feedback.Task] || !slices.Contains([]string{Passed, NotYet, Lost, Waiting}, feedback.Verdict) {
 			s.problem(at, "wrong run %s expects %q of task %q", r.Name, feedback.Verdict, feedback.Task)
 		}
+	}
+	if r.From != "" && !tasks[r.From] {
+		s.problem(where+".from", "wrong run %s begins at %q, which is no task", r.Name, r.From)
 	}
 	if len(r.Feedback) == 0 || r.Name == "" {
 		s.problem(where, "wrong run %q records no feedback, or has no name", r.Name)

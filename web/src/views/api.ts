@@ -2,6 +2,7 @@ import type { ApiRequest } from '../scene/actions/action';
 import type {
   LabAttempt,
   LabDetail,
+  LabImported,
   LabSummary,
   LabVerdict,
   NodeStatus,
@@ -77,18 +78,36 @@ export function stopWorkload(id: string): Promise<WorkloadStatus> {
   return request('DELETE', `workloads/${encodeURIComponent(id)}`);
 }
 
-export type LabAction = 'start' | 'check' | 'solve' | 'reset';
+export type LabAction = 'start' | 'check' | 'solve' | 'reset' | 'step' | 'answer';
 
-export async function listLabs(language: string): Promise<LabSummary[]> {
-  return (await request<WireLabs>('GET', `labs?lang=${language}`)).labs ?? [];
+/** The query of who asks: an empty name is nobody's in particular. */
+function asking(language: string, student: string, more: Record<string, string> = {}): string {
+  return new URLSearchParams({ lang: language, ...(student ? { student } : {}), ...more }).toString();
 }
 
-export function showLab(id: string, language: string): Promise<LabDetail> {
-  return request('GET', `labs/${encodeURIComponent(id)}?lang=${language}`);
+export async function listLabs(language: string, student: string): Promise<LabSummary[]> {
+  return (await request<WireLabs>('GET', `labs?${asking(language, student)}`)).labs ?? [];
 }
 
-export function actOnLab(id: string, action: LabAction, language: string): Promise<LabAttempt> {
-  return request('POST', `labs/${encodeURIComponent(id)}/${action}?lang=${language}`);
+export function showLab(id: string, language: string, student: string): Promise<LabDetail> {
+  return request('GET', `labs/${encodeURIComponent(id)}?${asking(language, student)}`);
+}
+
+/** More says of what: start a task to begin at, step its number, answer a question and the choice. */
+export function actOnLab(id: string, action: LabAction, language: string, student: string, more?: Record<string, string>): Promise<LabAttempt> {
+  return request('POST', `labs/${encodeURIComponent(id)}/${action}?${asking(language, student, more)}`);
+}
+
+/** Where the log of what a student did is, as a file; everybody's without a name. */
+export function progressUrl(student: string): string {
+  return `${BASE}progress${student ? `?${new URLSearchParams({ student })}` : ''}`;
+}
+
+export async function importProgress(file: File): Promise<LabImported> {
+  const response = await fetch(`${BASE}progress`, { method: 'POST', headers: { 'content-type': 'application/x-ndjson' }, body: file });
+  const answer = (await response.json()) as LabImported & Partial<WireProblem>;
+  if (!response.ok) throw new ApiError(response.status, answer.error?.code ?? '', answer.error?.message ?? response.statusText);
+  return answer;
 }
 
 /** Records that the server hands out at a time. */
