@@ -220,7 +220,7 @@ func TestAKilledLeaderCostsNoSession(t *testing.T) {
 }
 
 func TestDataSurvivesKillingAll(t *testing.T) {
-	e := newEnsemble(t, 3, func(c *serverConfig) { c.SnapshotEntries = 50 })
+	e := newEnsemble(t, 3, func(c *serverConfig) { c.SnapshotEntries, c.LogSegmentBytes = 50, 4<<10 })
 	e.start(1, 2, 3)
 	e.awaitReady(1, 2, 3)
 	conn, _ := e.connect(20*time.Second, 1, 2, 3)

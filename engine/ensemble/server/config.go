@@ -43,6 +43,11 @@ type Config struct {
 	ElectionTimeout time.Duration
 	// SnapshotEntries: a snapshot of the tree is written and the log before it dropped after so many entries. Default 10,000.
 	SnapshotEntries uint64
+	// KeptEntries stay in the Raft log behind a snapshot, for followers that are only a little late; others get the snapshot. Default
+	// 2,000.
+	KeptEntries uint64
+	// LogSegmentBytes: the Raft log goes on in a new file when one has so many bytes. Default 16 MiB.
+	LogSegmentBytes int64
 	// SuperDigest is "super:base64(sha1(super:password))": whoever authenticates with it may do everything. Empty: nobody.
 	SuperDigest string
 	// TTLDisabled refuses TTL znodes, as ZooKeeper does unless told otherwise.
@@ -88,13 +93,15 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.IdleCheckInterval, 60*time.Second)
 	setDefault(&c.SnapshotEntries, 10_000)
 	setDefault(&c.MaxConnections, 10_000)
+	setDefault(&c.KeptEntries, 2000)
+	setDefault(&c.LogSegmentBytes, 16<<20)
 	if c.ElectionTimeout < 2*c.HeartbeatInterval {
 		return c, fmt.Errorf("ensemble server: ElectionTimeout %v must be at least twice HeartbeatInterval %v", c.ElectionTimeout, c.HeartbeatInterval)
 	}
 	return c, nil
 }
 
-func setDefault[T int | uint64 | time.Duration](value *T, otherwise T) {
+func setDefault[T int | int64 | uint64 | time.Duration](value *T, otherwise T) {
 	if *value <= 0 {
 		*value = otherwise
 	}

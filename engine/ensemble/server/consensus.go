@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -115,12 +116,27 @@ func (o *owner) deliver(message *raftpb.Message) error {
 func (o *owner) send(message *raftpb.Message) {
 	to := message.GetTo()
 	if message.GetType() == raftpb.MsgSnap {
+		if !isMember(message.GetSnapshot().GetMetadata().GetConfState(), to) {
+			// It joined after that snapshot and would refuse it. One that it is in is being written, and Raft asks again with the next
+			// heartbeat's answer.
+			o.raft.ReportSnapshot(to, raft.SnapshotFailure)
+			return
+		}
 		o.transport.sendSnapshot(message)
 		return
 	}
 	if !o.transport.send(serverOf(to), outgoing{message: message}) && message.GetType() == raftpb.MsgApp {
 		o.raft.ReportUnreachable(to)
 	}
+}
+
+func isMember(members *raftpb.ConfState, id uint64) bool {
+	for _, ids := range [][]uint64{members.GetVoters(), members.GetLearners(), members.GetVotersOutgoing(), members.GetLearnersNext()} {
+		if slices.Contains(ids, id) {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *owner) step(message *raftpb.Message) {
@@ -154,6 +170,7 @@ func (e storedEvent) happen(o *owner) {
 	for _, job := range e.jobs {
 		if job.snapshot != nil {
 			o.snapshots.running = false
+			o.log.Info("a snapshot of the tree is on disk", "index", job.snapshot.index(), "droppedLogFiles", job.droppedSegments)
 		}
 		if snapshot := job.append.GetSnapshot(); !raft.IsEmptySnap(snapshot) {
 			o.restore(snapshot)
@@ -211,8 +228,11 @@ func (o *owner) applyCommand(entry *raftpb.Entry) error {
 	}
 	o.noteSession(command, outcome)
 	ended := int64(0)
-	if _, closes := command.Operation.(*tree.CloseSession); closes {
+	switch command.Operation.(type) {
+	case *tree.CloseSession:
 		ended = command.Session
+	case *tree.Reconfigure: // of addresses only, or refused
+		o.transport.connect(o.peerAddresses())
 	}
 	o.fire(outcome, ended, o.causeOf(command))
 	o.streamApplied(command, outcome)
@@ -226,6 +246,7 @@ func (o *owner) restore(snapshot *raftpb.Snapshot) {
 		o.fail(fmt.Errorf("the leader's snapshot at index %d: %w", snapshot.GetMetadata().GetIndex(), err))
 		return
 	}
+	o.log.Info("a snapshot of the leader replaces this server's tree", "index", snapshot.GetMetadata().GetIndex())
 	o.stopServing("a snapshot of the leader replaced this server's tree")
 	o.adopt(restored, snapshot.GetMetadata())
 	// What was on its way may be in the snapshot, and will then never be seen applied.

@@ -129,3 +129,33 @@ func TestMembersChangeWhileItRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestMembersMayBeGivenAgain: to add a server that is a member already changes nothing in Raft, but it is answered, as ZooKeeper does.
+func TestMembersMayBeGivenAgain(t *testing.T) {
+	e := newEnsemble(t, 3, func(c *serverConfig) {
+		c.ReconfigEnabled = true
+		c.SuperDigest = "super:" + server.Digest("super:test")
+	})
+	e.start(1, 2, 3)
+	e.awaitReady(1, 2, 3)
+	conn, _ := e.connect(20*time.Second, 1, 2, 3)
+	if err := conn.AddAuth("digest", []byte("super:test")); err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(e.configs[3].PeerAddress, ":")
+	spec := fmt.Sprintf("%s:%s:%s:participant;%s", host, port, port, e.configs[3].ClientAddress)
+	answered := make(chan error, 1)
+	go func() { _, err := conn.IncrementalReconfig([]string{"server.3=" + spec}, nil, -1); answered <- err }()
+	select {
+	case err := <-answered:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("no answer for 10 s")
+	}
+	data, _, err := conn.Get("/zookeeper/config")
+	if err != nil || !strings.Contains(string(data), "server.3="+spec+"\n") || strings.Count(string(data), "server.") != 3 {
+		t.Errorf("config: %q %v", data, err)
+	}
+}

@@ -134,6 +134,12 @@ func splitList(text string) []string {
 func (o *owner) orderMembership(command *tree.Command, servers map[int32]tree.Member) {
 	change := &raftpb.ConfChangeV2{Changes: raftChanges(o.members, servers)}
 	change.Context = protocol.EncodeCommand(headOf(command), &tree.Reconfigure{Servers: servers})
+	if len(change.Changes) == 0 {
+		// The same servers vote: at most their addresses change. To Raft a change without changes would be the end of a joint
+		// configuration, or nothing at all, and the client would wait for ever.
+		o.order(change.Context)
+		return
+	}
 	if !o.isLeader() || !protocol.StampTime(change.Context, nowMS()) {
 		return
 	}

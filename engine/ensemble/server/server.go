@@ -56,7 +56,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 func (s *Server) run(asked context.Context) (err error) {
-	storage, recovered, err := openStorage(s.config.Disk)
+	storage, recovered, err := openStorage(s.config.Disk, s.config.LogSegmentBytes, s.config.KeptEntries)
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (s *simulation) start(id int) {
 	var err error
 	l.server, err = server.New(server.Config{
 		ID: id, Peers: peers, ClientAddress: simulatedAddress(id), PeerAddress: peers[id], Network: l.view, Disk: l.faults,
-		TickTime: time.Second, SnapshotEntries: 100,
+		TickTime: time.Second, SnapshotEntries: 30, KeptEntries: 10, LogSegmentBytes: 2 << 10,
 	})
 	if err != nil {
 		s.t.Fatal(err)

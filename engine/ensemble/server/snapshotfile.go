@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
@@ -215,7 +216,8 @@ func removeOldSnapshots(d disk.Disk, index uint64) error {
 	}
 	for i, old := range indexes {
 		if old < index && i+1 < len(indexes) && indexes[i+1] < index {
-			if err := d.Remove(snapshotName(old)); err != nil {
+			// One that the leader sent may have come meanwhile, and older ones may have gone for it.
+			if err := d.Remove(snapshotName(old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("removing the snapshot at index %d: %w", old, err)
 			}
 		}

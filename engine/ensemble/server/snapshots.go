@@ -35,7 +35,11 @@ func (o *owner) tickSnapshots() {
 	}
 	taken := o.tree.Snapshot()
 	o.server.tasks.Go(func() {
-		if err := writeSnapshot(o.config.Disk, metadata, taken.Pieces(snapshotPiece)); err != nil {
+		err := writeSnapshot(o.config.Disk, metadata, taken.Pieces(snapshotPiece))
+		if err == nil {
+			err = removeOldSnapshots(o.config.Disk, metadata.GetIndex())
+		}
+		if err != nil {
 			o.server.post(failureEvent{err})
 			return
 		}

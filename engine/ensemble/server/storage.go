@@ -24,6 +24,8 @@ type storage struct {
 	promises *promiseFile
 	raftID   uint64
 	memory   *raft.MemoryStorage
+	// keptEntries stay in the log behind a snapshot.
+	keptEntries uint64
 
 	mu    sync.Mutex
 	queue []storageJob // bounded by Raft: by what may be uncommitted and in flight
@@ -34,13 +36,13 @@ type storage struct {
 type storageJob struct {
 	append   *raftpb.Message
 	snapshot *snapshotFile
+	// droppedSegments is what came of a snapshot: files of the log that were removed.
+	droppedSegments int
 }
 
 const (
 	storageDirectory = "raft"
 	logDirectory     = storageDirectory + "/log"
-	// keptEntries stay in the log behind a snapshot, for followers that are only a little late.
-	keptEntries = 2000
 )
 
 // recovered is what a server finds on its disk.
@@ -50,7 +52,7 @@ type recovered struct {
 }
 
 // openStorage reads what is on disk. The memory that Raft reads is filled; when the disk is blank, the caller founds or joins.
-func openStorage(d disk.Disk) (*storage, recovered, error) {
+func openStorage(d disk.Disk, segmentBytes int64, keptEntries uint64) (*storage, recovered, error) {
 	var found recovered
 	if err := d.MkdirAll(logDirectory); err != nil {
 		return nil, found, fmt.Errorf("creating the Raft log's directory: %w", err)
@@ -67,9 +69,9 @@ func openStorage(d disk.Disk) (*storage, recovered, error) {
 	if err != nil {
 		return nil, found, err
 	}
-	s := &storage{disk: d, promises: promises, memory: raft.NewMemoryStorage(), wake: make(chan struct{}, 1)}
+	s := &storage{disk: d, promises: promises, memory: raft.NewMemoryStorage(), keptEntries: keptEntries, wake: make(chan struct{}, 1)}
 	if found.snapshot, err = newestSnapshot(d); err == nil {
-		s.log, err = commitlog.Open(d, logDirectory, EntryFraming{}, commitlog.Config{SegmentBytes: 16 << 20})
+		s.log, err = commitlog.Open(d, logDirectory, EntryFraming{}, commitlog.Config{SegmentBytes: segmentBytes})
 	}
 	if err != nil {
 		_ = promises.close()
@@ -218,11 +220,13 @@ func (s *storage) run(ctx context.Context, done func([]storageJob)) error {
 // do makes a batch of jobs durable with as few syncs as it can: this is the group commit of the ensemble's writes.
 func (s *storage) do(jobs []storageJob) error {
 	var appended []*raftpb.Entry
-	for _, job := range jobs {
+	for i, job := range jobs {
 		if job.snapshot != nil {
-			if err := s.compact(job.snapshot); err != nil {
+			dropped, err := s.compact(job.snapshot)
+			if err != nil {
 				return err
 			}
+			jobs[i].droppedSegments = dropped
 			continue
 		}
 		message := job.append
@@ -289,27 +293,38 @@ func (s *storage) append(entries []*raftpb.Entry) error {
 }
 
 // compact adopts a snapshot of the tree that is on disk, and drops the log before it.
-func (s *storage) compact(snapshot *snapshotFile) error {
+func (s *storage) compact(snapshot *snapshotFile) (droppedSegments int, err error) {
 	if _, err := s.memory.CreateSnapshot(snapshot.index(), snapshot.metadata.GetConfState(), nil); err != nil {
 		if err == raft.ErrSnapOutOfDate {
-			return nil // a newer one came from the leader meanwhile
+			return 0, nil // a newer one came from the leader meanwhile
 		}
-		return fmt.Errorf("adopting the snapshot at index %d: %w", snapshot.index(), err)
+		return 0, fmt.Errorf("adopting the snapshot at index %d: %w", snapshot.index(), err)
 	}
-	if err := removeOldSnapshots(s.disk, snapshot.index()); err != nil {
-		return err
+	if snapshot.index() <= s.keptEntries {
+		return 0, nil
 	}
-	if snapshot.index() <= keptEntries {
-		return nil
-	}
-	keep := snapshot.index() - keptEntries
+	keep := snapshot.index() - s.keptEntries
 	if err := s.memory.Compact(keep); err != nil && err != raft.ErrCompacted {
-		return fmt.Errorf("dropping Raft entries before index %d: %w", keep, err)
+		return 0, fmt.Errorf("dropping Raft entries before index %d: %w", keep, err)
 	}
-	if err := s.log.DeleteBefore(int64(keep)); err != nil {
-		return fmt.Errorf("dropping the Raft log before index %d: %w", keep, err)
+	return s.dropSegments(int64(keep))
+}
+
+// dropSegments drops the log's files that have nothing but entries before index keep. To drop a part of a file would free nothing and
+// cost several syncs, for which the clients' writes would wait.
+func (s *storage) dropSegments(keep int64) (dropped int, err error) {
+	segments := s.log.Segments()
+	for dropped+1 < len(segments) && segments[dropped+1].Base <= keep {
+		dropped++
 	}
-	return nil
+	if dropped == 0 {
+		return 0, nil
+	}
+	start := segments[dropped].Base
+	if err := s.log.DeleteBefore(start); err != nil {
+		return 0, fmt.Errorf("dropping the Raft log before index %d: %w", start, err)
+	}
+	return dropped, nil
 }
 
 // install replaces everything by a snapshot that the leader sent.
