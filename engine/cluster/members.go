@@ -117,8 +117,8 @@ func (c *Cluster) takeOut(ctx context.Context, s *Slot, layout Layout) error {
 	if s.Status().State == StateRunning {
 		return errors.Join(err, fmt.Errorf("remove %s: it does not end, so its files stay", s.Name()))
 	}
-	c.change(layout, slices.DeleteFunc(c.present(), func(other *Slot) bool { return other == s }))
 	c.heal(s.Name())
+	c.change(layout, slices.DeleteFunc(c.present(), func(other *Slot) bool { return other == s }))
 	s.Tracer().Emit(trace.NodeRemoved{})
 	return errors.Join(err, c.members.Remember(layout), c.members.Discard(s.Name()))
 }
