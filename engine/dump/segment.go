@@ -124,6 +124,9 @@ func eachFrame(file source, kind kind, from int64, visit func(frame Frame, bytes
 	err := commitlog.Inspect(rest, file.name, kind.framing, file.size-from, func(frame commitlog.Frame, position int64, bytes []byte) error {
 		return visit(Frame{At: from + position, Size: frame.Size, First: frame.BaseOffset, Last: frame.LastOffset}, bytes)
 	})
+	if errors.Is(err, errEnough) { // whoever visited wanted no more, which is no damage
+		return nil, errEnough
+	}
 	var bad *commitlog.CorruptError
 	if errors.As(err, &bad) {
 		at := from + bad.Position

@@ -16,6 +16,7 @@ beforeAll(async () => {
   classroom = await openClassroom();
   browser = await openBrowser();
   page = await openPage(browser, classroom.url);
+  page.setDefaultTimeout(15_000);
   for (const value of [NEEDLE, 'second']) execFileSync('kcat', ['-b', `127.0.0.1:${port(9092)}`, '-P', '-t', topic, '-p', '0', '-K:'], { input: `k:${value}\n` });
 });
 
@@ -25,6 +26,7 @@ afterAll(async () => {
 });
 
 const drawer = () => page.getByRole('complementary');
+const field = (name: string) => drawer().getByRole('treeitem').filter({ has: page.locator('.name').getByText(name, { exact: true }) });
 const headed = (name: RegExp) => drawer().getByRole('heading', { name }).waitFor();
 
 /** The marked bytes, from the hexadecimal and from the text column. */
@@ -67,7 +69,7 @@ describe('looking inside', () => {
     await drawer().locator('.records li').filter({ hasText: / from client Produce / }).last().getByRole('button', { name: /^Inspect record/ }).click();
     await drawer().getByText('appended 1 record', { exact: false }).waitFor();
 
-    const value = drawer().getByRole('treeitem').filter({ hasText: /^Value/ });
+    const value = field('Value');
     await value.waitFor();
     expect(await value.innerText()).toContain(NEEDLE);
     await value.hover();
@@ -75,7 +77,7 @@ describe('looking inside', () => {
     expect(text.slice(1)).toBe(NEEDLE); // behind the length
     expect(Buffer.from(hex.slice(2), 'hex').toString()).toBe(NEEDLE);
 
-    await drawer().getByRole('treeitem').filter({ hasText: /^Acks/ }).hover();
+    await field('Acks').hover();
     expect((await marked()).hex).toBe('ffff');
     await drawer().getByText('Who must have the records before the broker answers.', { exact: false }).waitFor();
   });
@@ -116,7 +118,7 @@ describe('looking inside', () => {
     expect(end).toBe(2);
     await frames.first().getByRole('button').first().click();
     await drawer().getByRole('cell', { name: NEEDLE }).waitFor();
-    await drawer().getByRole('treeitem').filter({ hasText: /^BaseOffset/ }).hover();
+    await field('BaseOffset').hover();
     expect((await marked()).hex).toBe('0000000000000000');
     await shoot(page, 'inside-segment');
     expect(await violations(page)).toEqual([]);
@@ -126,7 +128,7 @@ describe('looking inside', () => {
     await page.getByRole('button', { name: 'Inspect znode /controller', exact: true }).first().click();
     await headed(/\/controller/);
     await drawer().getByRole('button', { name: /^Ask ensemble-\d now$/ }).click();
-    const data = drawer().getByRole('treeitem').filter({ hasText: /^data/ });
+    const data = field('data');
     await data.waitFor();
     const real = await readZnode('/controller');
     expect(real).toContain('brokerid');
@@ -155,7 +157,7 @@ describe('looking inside', () => {
     await other.getByRole('button', { name: new RegExp(`^(Inspect replica|查看副本) ${topic}-0`) }).first().click();
     await other.getByRole('complementary').getByRole('checkbox').check();
     await other.locator('aside .records li').filter({ hasText: /Produce/ }).last().getByRole('button').nth(1).click();
-    await other.getByRole('treeitem').filter({ hasText: /^Value/ }).hover();
+    await other.getByRole('treeitem').filter({ has: other.locator('.name').getByText('Value', { exact: true }) }).hover();
     await shoot(other, `inside-${language}-${theme}-${width}`);
     expect(await violations(other)).toEqual([]);
     expect(await other.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
