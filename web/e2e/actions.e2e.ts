@@ -119,3 +119,16 @@ describe('what can be done', () => {
     await page.getByRole('button', { name: 'Dismiss' }).first().click();
   });
 });
+
+describe('a famous situation', () => {
+  it('is played with one click, step by step, on the running clusters', async () => {
+    await openGroup('Famous situations');
+    await panel().getByRole('button', { name: /^Play: .*bookie/i }).click();
+    const steps = panel().locator('li[aria-current=step]');
+    await steps.first().waitFor();
+    await shoot(page, 'situation');
+    await expect.poll(async () => ((await (await fetch(new URL('api/v1/situations', classroom.url))).json()) as { run: { state: string } }).run.state, { timeout: 90_000 }).toBe('done');
+    await panel().locator('li .message').first().waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+});

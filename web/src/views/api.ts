@@ -7,6 +7,8 @@ import type {
   LabVerdict,
   NodeStatus,
   NotesPage,
+  SituationRun,
+  SituationSummary,
   TraceRecord,
   WireEvents,
   WireLabs,
@@ -15,13 +17,14 @@ import type {
   WireNodes,
   WireNotes,
   WireProblem,
+  WireSituations,
   WireSource,
   WireWorkloads,
   WorkloadCounts,
   WorkloadStatus,
 } from '../trace/events.gen';
 
-export type { LabDetail, LabSummary, LabVerdict as Verdict, NodeStatus as Node, NotesPage as Note, WireSource as Source, WorkloadCounts as WorkloadSide, WorkloadStatus as Workload };
+export type { LabDetail, LabSummary, LabVerdict as Verdict, NodeStatus as Node, NotesPage as Note, WireSource as Source, WorkloadCounts as WorkloadSide, WorkloadStatus as Workload, SituationRun, SituationSummary };
 
 /** What the server refused or could not do, in its own words. */
 export class ApiError extends Error {
@@ -146,4 +149,17 @@ export async function listNodes(): Promise<NodeStatus[]> {
 /** Sends requests at the same time: a fault on both sides is to be one instant. */
 export async function perform(requests: readonly ApiRequest[]): Promise<void> {
   await Promise.all(requests.map(({ method, path, body }) => request(method, path, body)));
+}
+
+/** The situations that can be played, and the run that is being played or was the last. */
+export function listSituations(): Promise<WireSituations> {
+  return request('GET', 'situations');
+}
+
+export function playSituation(id: string): Promise<SituationRun> {
+  return request('POST', `situations/${encodeURIComponent(id)}`);
+}
+
+export function cancelSituation(): Promise<SituationRun> {
+  return request('DELETE', 'situations');
 }

@@ -109,4 +109,13 @@ export const actions = {
   'role.kafka': 'Kafka-mode broker',
   'role.pulsar': 'Pulsar-mode broker',
   'role.bookie': 'bookie',
+  'do.play': 'Play',
+  'do.cancel': 'Cancel and put right',
+  'do.situationsHelp': 'One click plays it on the running clusters, step by step; nothing is staged.',
+  'do.state.waiting': 'to come',
+  'do.state.running': 'now',
+  'do.state.done': 'done',
+  'do.state.failed': 'failed',
+  'do.state.cancelled': 'cancelled',
+  'do.busySituation': 'Another situation is being played.',
 } as const satisfies Record<string, string | Forms>;

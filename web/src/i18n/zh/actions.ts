@@ -110,4 +110,13 @@ export const actions: Translation<typeof en> = {
   'role.kafka': 'Kafka 模式 broker',
   'role.pulsar': 'Pulsar 模式 broker',
   'role.bookie': 'bookie',
+  'do.play': '上演',
+  'do.cancel': '取消并恢复',
+  'do.situationsHelp': '点一下，就在运行中的集群上一步步上演；没有一处是摆拍。',
+  'do.state.waiting': '未到',
+  'do.state.running': '进行中',
+  'do.state.done': '完成',
+  'do.state.failed': '失败',
+  'do.state.cancelled': '已取消',
+  'do.busySituation': '另一个场面正在上演。',
 };
