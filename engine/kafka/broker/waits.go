@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strings"
 	"time"
 
 	"twinlog/engine/commitlog"
@@ -51,7 +52,7 @@ func (op *fetchOperation) Describe() trace.KafkaWait {
 	}
 	var first *fetchTarget
 	for _, target := range op.targets {
-		if first == nil || target.topic < first.topic || target.topic == first.topic && target.number < first.number {
+		if first == nil || comesBefore(target, first) {
 			first = target
 		}
 	}
@@ -59,6 +60,15 @@ func (op *fetchOperation) Describe() trace.KafkaWait {
 		wait.Partition, wait.Offset = trace.KafkaPartition{Topic: first.topic, Partition: first.number}.String(), first.offset
 	}
 	return wait
+}
+
+// comesBefore puts the topics of clients before internal ones.
+func comesBefore(a, b *fetchTarget) bool {
+	aInternal, bInternal := strings.HasPrefix(a.topic, "__"), strings.HasPrefix(b.topic, "__")
+	if aInternal != bInternal {
+		return bInternal
+	}
+	return a.topic < b.topic || a.topic == b.topic && a.number < b.number
 }
 
 // Waits implements reactor.Operation.

@@ -38,6 +38,8 @@ export class Story {
   private replicated = new Set<string>();
   /** By partition, the leader and epoch that were told last: a new controller says again what has not changed. */
   private leaders = new Map<string, string>();
+  /** By group, the state and generation that were told last: a member that joins again changes neither. */
+  private groups = new Map<string, string>();
   /** By partition and error, when a refused produce request was told last. */
   private refused = new Map<string, number>();
   /** By topic, the id that was told last. */
@@ -82,6 +84,7 @@ export class Story {
     this.replicated.clear();
     this.leaders.clear();
     this.refused.clear();
+    this.groups.clear();
     this.topics.clear();
     this.clients.clear();
   }
@@ -95,6 +98,7 @@ export class Story {
   private saysNothingNew(record: TypedRecord): boolean {
     if (record.kind === 'kafka.topicDeleted') this.topics.delete(record.data.topic);
     if (record.kind === 'kafka.topicCreated') return isRepeated(this.topics, record.data.topic, record.data.topicID);
+    if (record.kind === 'kafka.groupChanged') return isRepeated(this.groups, record.data.group, `${record.data.state}/${record.data.generation}`);
     if (record.kind === 'kafka.produceRefused') return this.refusedBefore(record);
     if (record.kind !== 'kafka.partitionStateChanged') return false;
     const { topic, partition, leader, leaderEpoch } = record.data;

@@ -11,7 +11,7 @@ export const kafka = {
   'kafka.readBy': '{member} of group {group} reads here',
   'kafka.stripMore': '{strip}, {epoch}, log start {start}, {segments}',
   'kafka.segments': { one: '1 segment', other: '{count} segments' },
-  'kafka.refused': { one: '1 produce request refused: {error}', other: '{count} produce requests refused: {error}' },
+  'kafka.refused': { one: '1 produce refused', other: '{count} produces refused' },
 
   'reactor.title': 'Requests in the brokers',
   'reactor.open': '{node}: requests being served and waiting',

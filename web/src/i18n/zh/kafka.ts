@@ -12,7 +12,7 @@ export const kafka: Translation<typeof en> = {
   'kafka.readBy': '由消费者组 {group} 的 {member} 读取',
   'kafka.stripMore': '{strip}，{epoch}，日志起点 {start}，{segments}',
   'kafka.segments': { other: '{count} 个段' },
-  'kafka.refused': { other: '{count} 个 produce 请求被拒绝：{error}' },
+  'kafka.refused': { other: '{count} 次写入被拒绝' },
 
   'reactor.title': 'broker 中的请求',
   'reactor.open': '{node}：正在处理和等待的请求',
