@@ -12,6 +12,7 @@ import (
 
 	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
+	"twinlog/engine/situation"
 	"twinlog/engine/workload"
 	"twinlog/visualizer/wire"
 )
@@ -143,6 +144,53 @@ func TestAClassroomIsTurnedOverUnderLoad(t *testing.T) {
 	}
 	if moving := must[wire.Reassignments](a, "GET", "kafka/reassignments", ""); len(moving.Reassignments) != 0 {
 		t.Errorf("%+v", []administration.MovingPartition(moving.Reassignments))
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSituationsPlay plays famous situations on a real classroom; each ends with what it is famous for, or fails.
+func TestSituationsPlay(t *testing.T) {
+	options := freeOptions(t)
+	_, stop := start(t, options)
+	a := api{t, fmt.Sprintf("http://127.0.0.1:%d/api/v1/", cluster.PortPage+options.layout.PortOffset)}
+	last := func() situation.Run { return *must[wire.Situations](a, "GET", "situations", "").Run }
+	for _, id := range []string{"split-vote", "dead-bookie", "lost-record"} {
+		must[situation.Run](a, "POST", "situations/"+id, "")
+		a.soon(id+" has ended", func() bool { return last().State != situation.StateRunning })
+		run := last()
+		if run.State != situation.StateDone || strings.Contains(run.Message.EN+run.Message.ZH, "{") {
+			t.Fatalf("%+v", run)
+		}
+		for _, step := range run.Steps {
+			if step.State != situation.StateDone || strings.Contains(step.Text.EN+step.Text.ZH, "{") {
+				t.Errorf("%s: %+v", id, step)
+			}
+		}
+	}
+	// One that is cancelled puts right what it has done, and another one may not begin meanwhile.
+	must[situation.Run](a, "POST", "situations/follower-out-of-isr", "")
+	if status, text := a.ask("POST", "situations/split-vote", ""); status != http.StatusConflict {
+		t.Errorf("two at the same time: %d %s", status, text)
+	}
+	a.soon("a link is cut", func() bool { return len(must[wire.Links](a, "GET", "links", "").Links) > 0 })
+	if run := must[situation.Run](a, "DELETE", "situations", ""); run.State != situation.StateCancelled {
+		t.Errorf("%+v", run)
+	}
+	if links := must[wire.Links](a, "GET", "links", "").Links; len(links) > 0 {
+		t.Errorf("left cut: %+v", links)
+	}
+	if left := must[wire.Workloads](a, "GET", "workloads", "").Workloads; len(left) > 0 {
+		t.Errorf("left running: %+v", left)
+	}
+	for _, refused := range []struct {
+		method, path string
+		status       int
+	}{{"DELETE", "situations", 409}, {"POST", "situations/peace", 404}} {
+		if status, text := a.ask(refused.method, refused.path, ""); status != refused.status {
+			t.Errorf("%s %s: %d %s", refused.method, refused.path, status, text)
+		}
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)

@@ -184,14 +184,15 @@ var lostRecord = script{
 		if err := s.down(ctx, kafkaNode(leader), control.Crash); err != nil {
 			return err
 		}
-		if err := s.mend(kafkaNode(leader), kafkaNode(follower)); err != nil {
-			return err
-		}
 		err = s.until(ctx, kafkaNode(follower)+" leads the partition", func(state *world.State) bool {
 			p := partition(state, topic)
 			return p != nil && p.Leader == follower
 		})
 		if err != nil {
+			return err
+		}
+		// Not earlier: the cut link holds the leader's last answer, which a follower would still take.
+		if err := s.mend(kafkaNode(leader), kafkaNode(follower)); err != nil {
 			return err
 		}
 		if err := s.linger(ctx); err != nil {
