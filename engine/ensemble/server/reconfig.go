@@ -181,6 +181,7 @@ func (o *owner) applyMembers(entry *raftpb.Entry) error {
 	}
 	if len(change.GetContext()) == 0 { // Raft leaves the joint configuration
 		o.members = o.raft.ApplyConfChange(change)
+		o.log.Info("the new members alone decide", "index", entry.GetIndex(), "voters", o.members.GetVoters())
 		return nil
 	}
 	command, _, err := protocol.DecodeCommand(change.GetContext())
@@ -194,7 +195,7 @@ func (o *owner) applyMembers(entry *raftpb.Entry) error {
 	o.members = o.raft.ApplyConfChange(change)
 	o.snapshots.forced = true // one that joins must find itself in the snapshot
 	o.transport.connect(o.peerAddresses())
-	o.log.Info("members", "voters", o.members.GetVoters(), "learners", o.members.GetLearners())
+	o.log.Info("members", "index", entry.GetIndex(), "joint", len(o.members.GetVotersOutgoing()) > 0, "voters", o.members.GetVoters(), "learners", o.members.GetLearners())
 	o.fire(outcome, 0, o.causeOf(command))
 	o.streamApplied(command, outcome)
 	if o.isLeader() {
