@@ -22,7 +22,8 @@ import (
 //
 // The valid slot with the higher sequence holds. It may say less than is durable, never more: it is written after a sync, and lowered
 // on the disk before anything is cut. So it needs no sync of its own; it gets one every durableSyncBytes to bound how far it can lag
-// behind after a power cut. A process that is killed loses nothing of it.
+// behind after a power cut. A process that is killed leaves it at the last sync or at the one before: it may die between a sync and its
+// note, and syncs that overlap need not all be noted.
 const (
 	durableFile      = "durable"
 	durableMagic     = "TLDM"
