@@ -47,12 +47,15 @@ function readZnode(path: string): Promise<string> {
   hello.writeInt32BE(10_000, 12);
   hello.writeInt32BE(16, 24);
   return new Promise((resolve, reject) => {
-    const socket = connect(port(2181), '127.0.0.1', () => socket.write(Buffer.concat([framed(hello), framed(Buffer.concat([ask, name, Buffer.from([0])]))])));
+    const socket = connect(port(2181), '127.0.0.1', () => socket.write(framed(hello)));
     let read = Buffer.alloc(0);
+    let asked = false;
     socket.on('error', reject);
+    socket.on('close', () => reject(new Error('the server closed the connection')));
     socket.on('data', (more) => {
       read = Buffer.concat([read, more]);
       const first = read.length >= 4 ? 4 + read.readInt32BE(0) : Infinity;
+      if (read.length >= first && !asked) asked = socket.write(framed(Buffer.concat([ask, name, Buffer.from([0])]))); // now there is a session
       if (read.length < first + 4 || read.length < first + 4 + read.readInt32BE(first)) return;
       const size = read.readInt32BE(first + 20); // behind length, xid, zxid and err
       resolve(read.subarray(first + 24, first + 24 + size).toString());
@@ -135,7 +138,7 @@ describe('looking inside', () => {
     expect((await data.locator('.value').innerText()).trim()).toBe(real);
     await data.hover();
     expect(Buffer.from((await marked()).hex, 'hex').toString()).toBe(real);
-    await drawer().getByText('kafka-1', { exact: true }).first().waitFor(); // who watches it
+    await drawer().getByText('Czxid', { exact: true }).waitFor();
     await shoot(page, 'inside-znode');
     expect(await violations(page)).toEqual([]);
   });
