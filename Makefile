@@ -92,7 +92,7 @@ fuzz: ## fuzz every decoder for FUZZ_TIME each
 
 .PHONY: soak
 soak: ## the long run of the ensemble's simulation: 500 seeds
-	ENSEMBLE_SEEDS=500 go test -count=1 -timeout 60m -run Simulation -v ./engine/ensemble/server | grep -vE '^=== '
+	set -o pipefail; ENSEMBLE_SEEDS=500 go test -count=1 -timeout 60m -run Simulation -v ./engine/ensemble/server | grep -vE '^=== '
 
 .PHONY: bench
 bench: build ## benchmarks, as ratios where there is something to compare with

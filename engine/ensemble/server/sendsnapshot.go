@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -43,7 +44,7 @@ func (t *transport) streamSnapshot(message *raftpb.Message) error {
 	if err != nil {
 		return err
 	}
-	conn, err := t.config.Network.Dial(t.ctx, p.address)
+	conn, err := p.dial(t.ctx) // Raft sends the server nothing until it is told how this ended: it must end
 	if err != nil {
 		return err
 	}
@@ -70,11 +71,13 @@ func (t *transport) streamSnapshot(message *raftpb.Message) error {
 			break
 		}
 	}
-	// The other server closes the connection when it has read all; an error before that would come as a reset.
+	// The other server closes the connection when it has read all. Anything else means that it may not have the snapshot.
 	if err := conn.SetReadDeadline(time.Now().Add(peerStallLimit)); err != nil {
 		return err
 	}
 	var one [1]byte
-	_, _ = conn.Read(one[:])
+	if _, err := conn.Read(one[:]); err != io.EOF {
+		return fmt.Errorf("the server did not confirm that it has read the snapshot: %w", err)
+	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +13,21 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// version is what the four-letter words say, in the form of ZooKeeper 3.6: the last one that all clients can read.
-const version = "3.8.0-twinlog, built on 11/30/2026 00:00 GMT"
+// version is what the four-letter words say, in the form of ZooKeeper 3.6: the last one that all clients can read. They want a date, too;
+// it is the commit's that the program was built from.
+var version = versionOf(debug.ReadBuildInfo())
+
+func versionOf(build *debug.BuildInfo, known bool) string {
+	committed := time.Unix(0, 0) // a program that was not built from a repository does not know it
+	if known {
+		for _, setting := range build.Settings {
+			if at, err := time.Parse(time.RFC3339, setting.Value); setting.Key == "vcs.time" && err == nil {
+				committed = at
+			}
+		}
+	}
+	return "3.8.0-twinlog, built on " + committed.UTC().Format("01/02/2006 15:04") + " GMT"
+}
 
 const notServing = "This ZooKeeper instance is not currently serving requests\n"
 
