@@ -4,6 +4,8 @@ import { apply, emptyState } from '../trace/reducer';
 import { craftedRecords } from '../trace/run.fixture';
 import type { KafkaLog, KafkaPartition, State, WireRecord } from '../trace/types';
 import { kafkaScene, stripScale } from './kafka';
+import { memberLetter } from './kafka-groups';
+import { logShape } from './kafka-log';
 import { ledgersScene, writeSet } from './ledgers';
 import { hashRange, pulsarScene, topicLabel } from './pulsar';
 import { sceneOf } from './scene';
@@ -188,5 +190,60 @@ describe('the crafted run', () => {
     for (const key of ['story.ensembleLeader', 'story.controllerElected', 'story.nodeKilled', 'story.bundleOwned', 'story.ledgerOpened']) expect(told).toContain(key);
     const expired = story.all.filter(({ text }) => text.key.startsWith('story.sessionExpired')).map(({ text }) => text.params!.session);
     expect(new Set(expired).size, 'a session ends once, though every server reports it').toBe(expired.length);
+  });
+});
+
+describe('what a strip shows of a log', () => {
+  const segments = [{ base: 0, bytes: 9 }, { base: 20, bytes: 9 }, { base: 60, bytes: 9 }, { base: 75, bytes: 9 }];
+  const shape = (change: Partial<KafkaLog>) => logShape(log({ leo: 90, segments, segmentCount: 6, epochs: [{ epoch: 0, start: 0 }, { epoch: 3, start: 70 }], ...change }), { from: 60, to: 100 });
+
+  it('puts segments that end before it on the shelf, and marks epochs that begin in it', () => {
+    const { shelf, segments: shown, segmentCount, epochs } = shape({});
+    expect(shelf.map(({ base, end }) => [base, end])).toEqual([[0, 20], [20, 60]]);
+    expect(shown.map(({ base, end, active }) => [base, end, active])).toEqual([[60, 75, false], [75, 90, true]]);
+    expect(segmentCount).toBe(6);
+    expect(epochs).toEqual([{ epoch: 3, start: 70 }]);
+  });
+
+  it('labels where the log starts before where segments do, and leaves out what has no room', () => {
+    expect(shape({}).ruler).toEqual([{ offset: 60, what: 'base' }, { offset: 75, what: 'base' }]);
+    expect(shape({ logStart: 72 }).ruler).toEqual([{ offset: 60, what: 'edge' }, { offset: 72, what: 'start' }]);
+  });
+});
+
+describe('a broker’s reactor and its groups', () => {
+  it('tells what waits for what, and which waits are long', () => {
+    const state = threeBrokers();
+    const waits = [
+      { api: 'Produce', client: 'p', partition: 'orders-0', partitions: 2, offset: 13, minBytes: 0, since: '2026-01-01T00:00:01Z', timeoutMS: 30_000 },
+      { api: 'Fetch', client: 'kafka-2', partition: 'orders-0', partitions: 1, offset: 12, minBytes: 1, since: '', timeoutMS: 500 },
+      { api: 'Fetch', client: 'reader', partition: 'orders-0', partitions: 1, offset: 10, minBytes: 1, since: '', timeoutMS: 500 },
+    ];
+    state.kafka.reactors['kafka-1'] = { connections: 3, queued: 0, queueLimit: 500, busy: 1, handlers: 8, produces: 1, fetches: 1, replicaFetch: 1, others: 0, waits };
+    const { reactor } = kafkaScene(state).brokers[0]!;
+    expect(reactor!.waits.map(({ waitsFor }) => waitsFor)).toEqual(['replicas', 'copy', 'records']);
+    expect(reactor!.stuck.map(({ since, more }) => [since, more])).toEqual([[Date.parse('2026-01-01T00:00:01Z'), 1]]);
+    expect(reactor!.inPurgatory).toBe(3);
+    expect(sentencesOf(sceneOf(state)).map(({ key }) => key)).toContain('sentence.stuck');
+    state.nodes['kafka-1']!.state = 'killed';
+    expect(kafkaScene(state).brokers[0]!.reactor).toBeUndefined();
+  });
+
+  it('gives each member a letter of its own and puts it on the leader’s strip', () => {
+    const state = threeBrokers();
+    const group = (id: string) => ({ coordinator: 1, state: 'Stable', generation: 1, strategy: 'range', leader: id, members: { [id]: { instanceID: '', clientID: id, joined: false, assigned: ['orders-0'] } }, pending: 0, offsets: {} });
+    state.kafka.groups = { a: group('m'), b: group('n') };
+    const strips = kafkaScene(state).brokers.map(({ topics }) => topics[0]!.strips[0]!.readers.map(({ member }) => member.letter));
+    expect(strips).toEqual([['A', 'B'], [], []]);
+    expect([0, 25, 26].map(memberLetter)).toEqual(['A', 'Z', 'A2']);
+  });
+
+  it('tells a refused producer once, however often it tries', () => {
+    const story = new Story();
+    const state = threeBrokers();
+    const refused = (n: number, seconds: number) =>
+      typed({ run: 'r', n, node: 'kafka-1', seq: n, at: `2026-01-01T00:00:${String(seconds).padStart(2, '0')}Z`, kind: 'kafka.produceRefused', data: { topic: 'orders', partition: 0, error: 'NOT_ENOUGH_REPLICAS', acks: -1, isr: 1, minISR: 2 } } as WireRecord);
+    for (const [n, seconds] of [[1, 0], [2, 1], [3, 9], [4, 20]] as const) story.take(refused(n, seconds), state);
+    expect(story.all.map(({ n, text }) => [n, text.key])).toEqual([[1, 'story.refusedForReplicas'], [4, 'story.refusedForReplicas']]);
   });
 });

@@ -98,7 +98,7 @@ export class Story {
   private saysNothingNew(record: TypedRecord): boolean {
     if (record.kind === 'kafka.topicDeleted') this.topics.delete(record.data.topic);
     if (record.kind === 'kafka.topicCreated') return isRepeated(this.topics, record.data.topic, record.data.topicID);
-    if (record.kind === 'kafka.groupChanged') return isRepeated(this.groups, record.data.group, `${record.data.state}/${record.data.generation}`);
+    if (record.kind === 'kafka.groupChanged') return isRepeated(this.groups, record.data.group, saidOfGroup(record.data));
     if (record.kind === 'kafka.produceRefused') return this.refusedBefore(record);
     if (record.kind !== 'kafka.partitionStateChanged') return false;
     const { topic, partition, leader, leaderEpoch } = record.data;
@@ -124,6 +124,11 @@ export class Story {
     if (this.replicated.size > KEPT) this.replicated.delete(this.replicated.values().next().value!);
     return false;
   }
+}
+
+/** A rebalance is one thing in the story, whichever of its two states it is in. */
+function saidOfGroup({ state, generation }: { state: string; generation: number }): string {
+  return state.endsWith('Rebalance') ? 'rebalances' : `${state}/${generation}`;
 }
 
 /** Notes what is said of a subject; true when the same was said before. */
