@@ -5,6 +5,7 @@ export const inspector = {
   'inside.fields': 'Fields',
   'inside.bytes': 'Bytes',
   'inside.bytesHelp': 'Bytes; the arrow keys go from byte to byte',
+  'inside.about': '{name} ({type}), {place}. {says}',
   'inside.point': 'Point at a field or a byte: the one marks the other.',
   'inside.place': { one: 'at byte {at}, 1 byte', other: 'at byte {at}, {count} bytes' },
   'inside.compressed': 'in the bytes only compressed',

@@ -6,6 +6,7 @@ export const inspector: Translation<typeof en> = {
   'inside.fields': '字段',
   'inside.bytes': '字节',
   'inside.bytesHelp': '字节；用方向键逐个移动',
+  'inside.about': '{name}（{type}），{place}。{says}',
   'inside.point': '把指针移到字段或字节上，对应的部分会一起标出。',
   'inside.place': { other: '从第 {at} 字节起，共 {count} 字节' },
   'inside.compressed': '在字节中仅以压缩形式存在',
