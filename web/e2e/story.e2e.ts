@@ -42,13 +42,13 @@ describe('the story as a sequence', () => {
   it('moves the clock to what is picked and lights up its causes and effects', async () => {
     await elected().focus();
     await page.keyboard.press('Enter');
-    const row = list().locator('[data-lit="chosen"]');
+    const row = list().locator('.row[data-lit="chosen"]');
     await row.waitFor();
     await atRecord(page, Number(await row.getAttribute('data-n')));
-    const causes = await list().locator('[data-lit="cause"] > button').allTextContents();
+    const causes = await list().locator('.row[data-lit="cause"] > button').allTextContents();
     expect(causes.some((text) => /crashed/.test(text)), causes.join('\n')).toBe(true);
     expect(causes.some((text) => /its watch fired/.test(text))).toBe(true);
-    expect(await list().locator('[data-lit="effect"] > button').count()).toBeGreaterThan(0);
+    expect(await list().locator('.row[data-lit="effect"] > button').count()).toBeGreaterThan(0);
     await shoot(page, 'story-picked');
     expect(await violations(page)).toEqual([]);
     await page.keyboard.press('ArrowUp');
@@ -56,7 +56,7 @@ describe('the story as a sequence', () => {
   });
 
   it('lights up in the picture what the picked event is about', async () => {
-    const winner = /(kafka-\d)/.exec((await list().locator('[data-lit="chosen"] > button').textContent())!)![1]!;
+    const winner = /(kafka-\d)/.exec((await list().locator('.row[data-lit="chosen"] > button').textContent())!)![1]!;
     await page.getByRole('button', { name: 'See it in the picture' }).click();
     await page.locator(`[data-node="${winner}"][data-lit]`).waitFor();
     await page.locator('[data-place="znode//controller"][data-lit]').waitFor();

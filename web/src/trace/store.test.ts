@@ -106,6 +106,20 @@ describe('the clock', () => {
   });
 });
 
+describe('history', () => {
+  it('can begin at a state in the middle of the run', () => {
+    const store = new TraceStore({ records: 1000, checkpointEvery: 16 });
+    const half = Math.floor(records.length / 2);
+    store.reset(snapshotAt(half, structuredClone(states[half]!)));
+    store.append(records.slice(half));
+    const base = { n: 20, state: structuredClone(states[20]!) };
+    expect(store.prepend(records.slice(0, half), undefined, base)).toBe(false);
+    expect(store.prepend(records.slice(20, half), undefined, base)).toBe(true);
+    expect(store.firstN).toBe(20);
+    for (const n of [20, 21, half - 1, half, half + 1, records.length]) expect(store.seek(n), `n ${n}`).toEqual(states[n]);
+  });
+});
+
 describe('causes', () => {
   it('are found by the node and its own number, also when the node began anew and after records were forgotten', () => {
     const at = new Date(0).toISOString();

@@ -76,15 +76,15 @@ export class TraceStore {
   }
 
   /**
-   * Puts the records of the whole run before the snapshot in front: 1 to firstN, folded from the state before anything happened. False
-   * when they do not fit: there are others, or too many.
+   * Puts the records before the snapshot in front, up to firstN, folded from an earlier state: by default the one before anything
+   * happened. False when they do not fit: there are others, or too many.
    */
-  prepend(wire: WireRecord[], told?: (record: TypedRecord, state: State) => void): boolean {
-    if (!this.latest || wire.length !== this.firstN || wire.some(({ n }, index) => n !== index + 1)) return false;
+  prepend(wire: WireRecord[], told?: (record: TypedRecord, state: State) => void, base: { n: number; state: State } = { n: 0, state: emptyState() }): boolean {
+    if (!this.latest || wire.length !== this.firstN - base.n || wire.some(({ n }, index) => n !== base.n + index + 1)) return false;
     if (wire.length + this.records.length > this.limits.records) return false;
-    const state = emptyState();
+    const state = structuredClone(base.state);
     const early = wire.map(typed);
-    const checkpoints: Checkpoint[] = [{ n: 0, state: emptyState() }];
+    const checkpoints: Checkpoint[] = [{ n: base.n, state: structuredClone(base.state) }];
     for (const record of early) {
       apply(state, record);
       told?.(record, state);

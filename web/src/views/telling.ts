@@ -2,7 +2,7 @@ import { Invariants } from '../scene/invariants';
 import { Series } from '../scene/series';
 import { Story } from '../scene/story';
 import { TraceStore, type StoreLimits } from '../trace/store';
-import type { SnapshotFrame, TypedRecord, WireRecord } from '../trace/types';
+import type { SnapshotFrame, State, TypedRecord, WireRecord } from '../trace/types';
 
 /** A trace with all that is folded from its records: the live one, or a recorded run. */
 export class Telling {
@@ -37,9 +37,10 @@ export class Telling {
   }
 
   /** Puts the run's earlier records in front; false when they do not fit. What is folded begins where the records begin, so it is folded anew. */
-  prepend(records: WireRecord[]): boolean {
+  prepend(records: WireRecord[], base?: { n: number; state: State }): boolean {
     const earlier = new Story();
-    if (!this.store.prepend(records, (record, state) => earlier.take(record, state))) return false;
+    if (base) earlier.begin(base.state);
+    if (!this.store.prepend(records, (record, state) => earlier.take(record, state), base)) return false;
     this.story.prepend(earlier);
     const invariants = new Invariants();
     const series = new Series();
