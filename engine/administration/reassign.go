@@ -120,8 +120,8 @@ func (r Reassignment) check() error {
 	return nil
 }
 
-// spread places the partitions of each topic as if they were created on the brokers, and keeps what is there already where it can: a
-// partition whose replicas are all among the brokers, in a topic that is spread evenly, would be moved for nothing.
+// spread places the partitions of each topic as if they were created on the brokers, each topic beginning at another one. What comes out
+// where it is already is not moved.
 func spread(topics kadm.TopicDetails, wanted Reassignment) (kadm.AlterPartitionAssignmentsReq, error) {
 	request := kadm.AlterPartitionAssignmentsReq{}
 	var brokers []placement.Broker
