@@ -35,7 +35,7 @@ describe('the charts', () => {
   it('tell publish latency as the brokers measured it', async () => {
     const latency = chart('Publish latency at the broker, ms');
     await latency.getByText(/Kafka-mode p50 0?[.\d]*[1-9]/).waitFor();
-    const figures = (await latency.locator('b').allTextContents()).map(Number);
+    const figures = (await latency.locator('b').allTextContents()).map((figure) => Number(figure.replaceAll(',', '')));
     expect(figures.length).toBe(4);
     expect(figures[1]!, 'p99 of Kafka-mode is not below its p50').toBeGreaterThanOrEqual(figures[0]!);
     expect(figures[3]!, 'p99 of Pulsar-mode is not below its p50').toBeGreaterThanOrEqual(figures[2]!);
