@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"twinlog/labs/lab"
 	"twinlog/labs/observe"
@@ -67,11 +68,11 @@ func (r *Runner) lookAtKafka(ctx context.Context) (seen observe.Kafka, err error
 			return nil
 		}
 		starts, err := admin.ListStartOffsets(ctx, names...)
-		if err != nil {
+		if err = withoutLeaderless(err); err != nil {
 			return fmt.Errorf("list start offsets: %w", err)
 		}
 		ends, err := admin.ListEndOffsets(ctx, names...)
-		if err != nil {
+		if err = withoutLeaderless(err); err != nil {
 			return fmt.Errorf("list end offsets: %w", err)
 		}
 		configs, err := admin.DescribeTopicConfigs(ctx, names...)
@@ -91,6 +92,21 @@ func (r *Runner) lookAtKafka(ctx context.Context) (seen observe.Kafka, err error
 		return lookAtGroups(ctx, admin, starts, ends, &seen)
 	})
 	return seen, err
+}
+
+// withoutLeaderless is an error without that of partitions that have no leader just now: nobody can tell where their logs begin and end,
+// and that is worth a look, not a failure.
+func withoutLeaderless(err error) error {
+	var shards *kadm.ShardErrors
+	if !errors.As(err, &shards) {
+		return err
+	}
+	for _, shard := range shards.Errs {
+		if !errors.Is(shard.Err, kerr.LeaderNotAvailable) && !errors.Is(shard.Err, kerr.NotLeaderForPartition) {
+			return err
+		}
+	}
+	return nil
 }
 
 func summarise(detail kadm.TopicDetail, starts, ends map[int32]kadm.ListedOffset) (topic observe.KafkaTopic) {
