@@ -185,9 +185,35 @@ function tellNode(record: TypedRecord, state: State): Told {
       return { side, moment: healthy ? 'node' : 'fault', text: { key, params: { from, to } } };
     }
     case 'trace.recordsDropped':
-      return { side, moment: 'fault', text: { key: 'story.recordsDropped', params: { node, count: record.data.count } } };
+    case 'node.unsyncedLost':
+    case 'node.diskChanged':
+    case 'node.diskCorrupted':
+    case 'node.removed':
+      return tellDisk(record, side);
     default:
       return undefined;
+  }
+}
+
+type DiskRecord = Extract<TypedRecord, { kind: 'trace.recordsDropped' | 'node.unsyncedLost' | 'node.diskChanged' | 'node.diskCorrupted' | 'node.removed' }>;
+
+function tellDisk(record: DiskRecord, side: Sentence['side']): Told {
+  const { node } = record;
+  switch (record.kind) {
+    case 'node.unsyncedLost':
+      return { side, moment: 'fault', text: { key: 'story.unsyncedLost', params: { node, bytes: record.data.bytes } } };
+    case 'node.diskChanged': {
+      const { delayMS, full, failSync } = record.data;
+      const healthy = !delayMS && !full && !failSync;
+      const key = full ? 'story.diskFull' : failSync ? 'story.diskFailsSync' : healthy ? 'story.diskHealed' : 'story.diskSlow';
+      return { side, moment: healthy ? 'node' : 'fault', text: { key, params: { node, delay: delayMS } } };
+    }
+    case 'node.diskCorrupted':
+      return { side, moment: 'fault', text: { key: 'story.diskCorrupted', params: { node, file: record.data.file } } };
+    case 'node.removed':
+      return { side, moment: 'node', text: { key: 'story.nodeRemoved', params: { node } } };
+    case 'trace.recordsDropped':
+      return { side, moment: 'fault', text: { key: 'story.recordsDropped', params: { node, count: record.data.count } } };
   }
 }
 
@@ -350,6 +376,7 @@ function tellLedger(record: TypedRecord, state: State): Told {
       return { side, moment, text: { key: 'story.recoveryStarted', params: { node, ledger: String(record.data.ledger) } } };
     case 'bookkeeper.ledgerClosed': {
       const { ledger, lastEntry, recovered } = record.data;
+      if (lastEntry < 0) return { side, moment, text: { key: 'story.ledgerClosedEmpty', params: { ledger: String(ledger) } } };
       const key = recovered ? 'story.ledgerRecovered' : 'story.ledgerClosed';
       return { side, moment, text: { key, params: { ledger: String(ledger), entry: lastEntry } } };
     }

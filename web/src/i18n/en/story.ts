@@ -24,4 +24,12 @@ export const story = {
   'sequence.inPicture': 'See it in the picture',
   'sequence.look': 'Look inside',
   'sequence.release': 'Let go',
+  'story.unsyncedLost': '{node} lost {bytes} bytes that it had not synced.',
+  'story.diskFull': 'The disk of {node} is full.',
+  'story.diskFailsSync': 'The disk of {node} fails at every sync.',
+  'story.diskSlow': 'The disk of {node} takes {delay} ms more for each operation.',
+  'story.diskHealed': 'The disk of {node} is healthy again.',
+  'story.diskCorrupted': 'A bit of {file} on {node} was flipped behind its back.',
+  'story.nodeRemoved': '{node} was taken out of the classroom.',
+  'story.ledgerClosedEmpty': 'Ledger {ledger} is closed; nothing was ever written to it.',
 } as const satisfies Record<string, string | Forms>;

@@ -25,4 +25,12 @@ export const story: Translation<typeof en> = {
   'sequence.inPicture': '在图中查看',
   'sequence.look': '查看内部',
   'sequence.release': '取消选中',
+  'story.unsyncedLost': '{node} 丢掉了没有 sync 的 {bytes} 字节。',
+  'story.diskFull': '{node} 的磁盘满了。',
+  'story.diskFailsSync': '{node} 的磁盘每次 sync 都出错。',
+  'story.diskSlow': '{node} 的磁盘每次操作慢 {delay} 毫秒。',
+  'story.diskHealed': '{node} 的磁盘恢复正常。',
+  'story.diskCorrupted': '{node} 上的 {file} 被悄悄翻转了一个比特。',
+  'story.nodeRemoved': '{node} 已从教室里移除。',
+  'story.ledgerClosedEmpty': 'ledger {ledger} 已关闭，里面从未写过东西。',
 };
