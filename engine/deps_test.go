@@ -119,10 +119,10 @@ var seamCalls = map[string]struct {
 }{
 	"net.Dial":        {[]string{"engine/fabric"}, "a node dials through its fabric.Network"},
 	"net.DialTimeout": {[]string{"engine/fabric"}, "a node dials through its fabric.Network"},
-	"net.Listen":      {[]string{"engine/fabric", "visualizer", "engine/node", "main.go"}, "a node listens through its fabric.Network"},
+	"net.Listen":      {[]string{"engine/fabric", "visualizer", "engine/node", "labs/labtest", "main.go"}, "a node listens through its fabric.Network"},
 	"os.OpenFile":     {[]string{"engine/disk", "main.go"}, "a node's files are on its disk.Disk"},
 	"os.Create":       {[]string{"engine/disk", "main.go"}, "a node's files are on its disk.Disk"},
-	"os.WriteFile":    {[]string{"engine/disk", "main.go", "visualizer/typescript"}, "a node's files are on its disk.Disk"},
+	"os.WriteFile":    {[]string{"engine/disk", "main.go", "visualizer/typescript", "labs", "labs/labtest"}, "a node's files are on its disk.Disk"}, // a command writes its user's files
 	"os.Remove":       {[]string{"engine/disk", "main.go"}, "a node's files are on its disk.Disk"},
 	"os.Rename":       {[]string{"engine/disk", "main.go"}, "a node's files are on its disk.Disk"},
 }

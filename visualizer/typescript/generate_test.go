@@ -84,7 +84,7 @@ func packages(trace string) fstest.MapFS {
 		"engine/world/a.go":          empty("world"),
 		"engine/administration/a.go": empty("administration"),
 		"engine/cluster/a.go":        empty("cluster"),
-		"engine/situation/a.go": empty("situation"),
+		"engine/situation/a.go":      empty("situation"),
 		"engine/workload/a.go":       empty("workload"),
 		"labs/a.go":                  empty("labs"),
 		"notes/a.go":                 empty("notes"),

@@ -135,14 +135,14 @@ describe('a log strip', () => {
 describe('the lab drawer', () => {
   const summary = { id: '01-x', title: 'First messages', minutes: 15, tasks: 2, started: true, passed: false };
   const verdicts = [
-    { task: 'a', verdict: 'passed', expected: 'a topic', observed: 'a topic', event: 0 },
-    { task: 'b', verdict: 'notYet', expected: 'at least 10 records', observed: '3 records', event: 77, hint: 'Look at the strips.' },
+    { task: 'a', verdict: 'passed', expected: 'a topic', observed: 'a topic', event: 0, hints: [], asks: [], heldMS: 0, holdMS: 0 },
+    { task: 'b', verdict: 'notYet', expected: 'at least 10 records', observed: '3 records', event: 77, hints: ['Look at the strips.'], asks: [], heldMS: 0, holdMS: 0 },
   ];
   const taskList = [
-    { id: 'a', title: 'Create `orders`', expected: 'a topic', needs: [] },
-    { id: 'b', title: 'Write', expected: 'at least 10 records', needs: ['a'] },
+    { id: 'a', title: 'Create `orders`', expected: 'a topic', needs: [], holdMS: 0, helper: false },
+    { id: 'b', title: 'Write', expected: 'at least 10 records', needs: ['a'], holdMS: 0, helper: false },
   ];
-  const detail = { ...summary, html: '<p>Read <code>this</code></p>', taskList, attempt: { verdicts } };
+  const detail = { ...summary, html: '<p>Read <code>this</code></p>', taskList, questions: [], solution: [], values: {}, attempt: { verdicts, answers: {}, played: 0, beganAt: '' } };
 
   it('shows verdicts with what was expected and observed, and takes the clock to the event that decides', async () => {
     serve({ 'GET api/v1/labs?lang=en': [200, { labs: [summary] }], 'GET api/v1/labs/01-x?lang=en': [200, detail] });
@@ -153,7 +153,7 @@ describe('the lab drawer', () => {
     const text = target.textContent!;
     for (const part of ['1 of 2 tasks passed', 'not yet', 'at least 10 records', '3 records', 'Look at the strips.', 'Read this']) expect(text).toContain(part);
     expect(text.match(/Expected/g)?.length, 'a task that passed says no more').toBe(1);
-    target.querySelector<HTMLElement>('.link')!.click();
+    [...target.querySelectorAll<HTMLElement>('.link')].find((one) => one.textContent === 'Show the moment that decides it')!.click();
     expect(shown).toEqual([77]);
   });
 
