@@ -92,7 +92,7 @@ describe('the inspector', () => {
     for (const [name, fact] of [
       [/^Inspect node pulsar-1$/, 'Addresses'],
       [/^Inspect consumer group Group demo$/, 'Coordinator'],
-      [/^Inspect topic demo-partition-0$/, 'Hash'],
+      [/^Inspect topic demo-(partition-)?0$/, 'Hash'],
       [/^Inspect subscription demo/, 'Acknowledged up to'],
       [/^Inspect bundle public\/default 0x/, 'Znode'],
       [/^Inspect ledger \d+ demo/, 'Quorums'],

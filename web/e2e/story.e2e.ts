@@ -98,6 +98,12 @@ describe('the story as a sequence', () => {
     await shoot(other, `story-${language}-${theme}-${width}`);
     expect(await other.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
     if (width > 760) expect(await other.evaluate(() => document.documentElement.scrollHeight)).toBe(height);
+    // A row that is scrolled half-way behind the lanes' names is no small target: it is read where it stands whole.
+    await other.locator('.row').first().evaluate((row) => {
+      let list = row.parentElement;
+      while (list && getComputedStyle(list).overflowY !== 'scroll') list = list.parentElement;
+      list?.scrollTo(0, 0);
+    });
     expect(await violations(other)).toEqual([]);
     await other.close();
   });

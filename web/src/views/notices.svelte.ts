@@ -16,6 +16,8 @@ export function notices(): readonly Notice[] {
 }
 
 export function report(text: Text): void {
+  // What is still shown need not be said twice.
+  if (shown.some((notice) => JSON.stringify(notice.text) === JSON.stringify(text))) return;
   shown = [...shown, { id: next++, text }].slice(-KEPT);
 }
 
