@@ -13,6 +13,13 @@ import (
 	"twinlog/engine/ensemble/tree"
 )
 
+// One client stops once for longer than a session lasts, with elections and the leader's clock allowed for.
+const (
+	pausedClient      = 0
+	sessionTimeout    = 4 * time.Second
+	longerThanSession = 2 * sessionTimeout
+)
+
 // simulatedClient does random operations on whatever server takes it, with one session for as long as it lives.
 type simulatedClient struct {
 	s        *simulation
@@ -29,7 +36,12 @@ type simulatedClient struct {
 }
 
 func (c *simulatedClient) run(ctx context.Context) {
+	pause := time.Duration(3+c.random.IntN(15)) * time.Second
 	for ctx.Err() == nil {
+		if c.number == pausedClient && c.raw != nil && pause > 0 && time.Since(c.s.began) > pause {
+			time.Sleep(longerThanSession)
+			pause = 0
+		}
 		if c.raw == nil && !c.connect() {
 			time.Sleep(time.Duration(50+c.random.IntN(200)) * time.Millisecond)
 			continue
@@ -235,7 +247,7 @@ func (s *simulation) dial(node string, id int, session int64, password []byte, z
 	if err != nil {
 		return nil, err
 	}
-	c := &rawClient{conn: conn, asked: 4000}
+	c := &rawClient{conn: conn, asked: int32(sessionTimeout.Milliseconds())}
 	if err := c.connect(session, password, zxid); err != nil {
 		conn.Close()
 		return nil, err

@@ -12,8 +12,8 @@ import (
 
 var errBroken = errors.New("the disk is broken")
 
-// disturb does faults, and changes the members, until ctx ends.
-func (s *simulation) disturb(ctx context.Context) {
+// disturb does faults, and changes the members, until ctx ends. A change that is on its way then may go on until the simulation ends.
+func (s *simulation) disturb(ctx, simulation context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -24,7 +24,7 @@ func (s *simulation) disturb(ctx context.Context) {
 		s.restoreMajority()
 		id := 1 + s.random.IntN(simulatedServers)
 		other := 1 + (id+s.random.IntN(simulatedServers-1))%simulatedServers
-		switch kind := s.random.IntN(13); {
+		switch kind := s.random.IntN(14); {
 		case kind < 2 && s.lives[id] != nil:
 			s.count("kill", 1)
 			s.kill(id)
@@ -43,7 +43,7 @@ func (s *simulation) disturb(ctx context.Context) {
 		case kind == 6:
 			s.count("heal", 1)
 			s.healLinks()
-		case kind == 7 && s.change == nil && s.settled() && slices.Contains(s.members, id) && len(s.dead()) == 0:
+		case (kind == 7 || kind == 13) && s.change == nil && s.settled() && slices.Contains(s.members, id) && s.allReady():
 			s.wipe(id)
 		case kind == 8 && s.lives[id] != nil:
 			s.count("freeze", 1)
@@ -52,7 +52,7 @@ func (s *simulation) disturb(ctx context.Context) {
 			s.count("sync error", 1)
 			s.breakDisk(id)
 		case kind > 9 && s.change == nil:
-			s.changeMembers()
+			s.changeMembers(simulation)
 		}
 	}
 }
@@ -69,6 +69,22 @@ func (s *simulation) dead() (dead []int) {
 		}
 	}
 	return dead
+}
+
+// allReady tells whether every member runs and has what the others have. One that was made a member a moment ago may still be as empty
+// as one that has lost its disk.
+func (s *simulation) allReady() bool {
+	for _, id := range s.members {
+		if s.lives[id] == nil {
+			return false
+		}
+		select {
+		case <-s.lives[id].server.Ready():
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // restoreMajority starts servers when too many are dead: without a majority there is nothing to see for long.
@@ -100,6 +116,7 @@ func (s *simulation) breakDisk(id int) {
 
 // freeze stops a server as SIGSTOP would.
 func (s *simulation) freeze(id int) {
+	s.note("server %d freezes", id)
 	l := s.lives[id]
 	l.view.Freeze()
 	l.faults.Freeze()
@@ -109,6 +126,9 @@ func (s *simulation) freeze(id int) {
 }
 
 func (s *simulation) setLink(from, to int, link fabric.Link) {
+	if link != (fabric.Link{}) {
+		s.note("link %d to %d: %+v", from, to, link)
+	}
 	if err := s.fabric.SetLink(nodeName(from), nodeName(to), link); err != nil {
 		s.t.Error(err)
 	}

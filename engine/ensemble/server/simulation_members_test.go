@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -28,8 +29,9 @@ func (s *simulation) settled() bool {
 	return s.alone >= s.joint
 }
 
-// changeMembers begins to change three servers to five, or five to any three of them, the leader as well.
-func (s *simulation) changeMembers() {
+// changeMembers begins to change three servers to five, or five to any three of them, the leader as well. The administrator who does it
+// gives up when ctx ends.
+func (s *simulation) changeMembers(ctx context.Context) {
 	change := &memberChange{done: make(chan struct{})}
 	if len(s.members) == 3 {
 		for id := 1; id <= simulatedServers; id++ {
@@ -48,10 +50,11 @@ func (s *simulation) changeMembers() {
 		change.leaving, change.want = mixed[:2], slices.Sorted(slices.Values(mixed[2:]))
 	}
 	s.change = change
+	s.note("the members %v become %v", s.members, change.want)
 	random := rand.New(rand.NewPCG(s.random.Uint64(), 2))
 	go func() {
 		defer close(change.done)
-		for deadline := time.Now().Add(2 * time.Minute); !s.reconfigure(change, 1+random.IntN(simulatedServers)); {
+		for deadline := time.Now().Add(2 * time.Minute); ctx.Err() == nil && !s.reconfigure(change, 1+random.IntN(simulatedServers)); {
 			if time.Now().After(deadline) {
 				s.t.Errorf("the members did not become %v in two minutes", change.want)
 				return
@@ -117,8 +120,10 @@ func (s *simulation) reconfigure(change *memberChange, id int) bool {
 		e.Long(-1)
 	}))
 	if err != nil {
+		s.note("server %d does not answer a reconfiguration: %v", id, err)
 		return false
 	}
+	s.note("server %d answers a reconfiguration with %v", id, tree.Error(answer.code))
 	switch tree.Error(answer.code) {
 	case tree.OK, tree.ErrNewConfigNoQuorum, tree.ErrSessionExpired, tree.ErrSessionMoved, tree.ErrReconfigInProgress:
 	default:
@@ -128,6 +133,7 @@ func (s *simulation) reconfigure(change *memberChange, id int) bool {
 		return false
 	}
 	answer, _, err = c.call(protocol.OpGetData, record(func(e *jute.Encoder) { e.String(tree.ConfigPath); e.Bool(false) }))
+	s.note("server %d shows the members %v", id, shownMembers(answer.body))
 	return err == nil && answer.code == 0 && slices.Equal(shownMembers(answer.body), change.want)
 }
 

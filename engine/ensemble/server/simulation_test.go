@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,7 +25,8 @@ import (
 
 // TestSimulation runs an ensemble in memory through crashes, lost disks, cut and slow links and changes of its members, and checks what
 // its clients saw. A seed decides what is done when; goroutines are scheduled as they are. ENSEMBLE_SEED runs one seed, ENSEMBLE_SEEDS
-// so many. Over all seeds, everything that the simulation is there for must have happened.
+// so many, ENSEMBLE_LOG=FILE writes to FILE.SEED what the servers say. Over all seeds, everything that the simulation is there for must
+// have happened.
 func TestSimulation(t *testing.T) {
 	first, count := uint64(1), 20
 	if testing.Short() {
@@ -95,6 +97,7 @@ type simulation struct {
 	members []int         // who votes, as far as is known
 	change  *memberChange // the one on its way
 	began   time.Time
+	log     *os.File // what the servers say; nil when nobody wants to read it
 
 	mu       sync.Mutex
 	happened counts
@@ -122,9 +125,21 @@ func simulate(t *testing.T, seed uint64) counts {
 		t: t, random: rand.New(rand.NewPCG(seed, 1)), fabric: fabric.NewMemory(), disks: map[int]*disk.Memory{}, lives: map[int]*life{},
 		members: []int{1, 2, 3}, happened: counts{}, began: time.Now(),
 	}
+	if file := os.Getenv("ENSEMBLE_LOG"); file != "" {
+		var err error
+		if s.log, err = os.Create(fmt.Sprintf("%s.%d", file, seed)); err != nil {
+			t.Fatal(err)
+		}
+		defer s.log.Close()
+	}
+	simulation, end := context.WithCancel(context.Background())
 	defer func() { // also of one that failed: a server that went on would keep the bubble's time running for ever
+		end()
 		for id := range s.lives {
 			s.kill(id)
+		}
+		if s.change != nil {
+			<-s.change.done
 		}
 	}()
 	for _, id := range s.members {
@@ -140,7 +155,7 @@ func simulate(t *testing.T, seed uint64) counts {
 		c := &simulatedClient{s: s, number: number, random: rand.New(rand.NewPCG(seed, uint64(100+number))), versions: map[int]int32{}}
 		clients.Go(func() { c.run(ctx) })
 	}
-	s.disturb(ctx)
+	s.disturb(ctx, simulation)
 	clients.Wait()
 	s.healAll()
 	s.checkHistory()
@@ -154,10 +169,25 @@ func (s *simulation) count(what string, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.happened[what] += times
+	s.noteLocked("%s", what)
+}
+
+// note writes to the log, if there is one, what the simulation does.
+func (s *simulation) note(format string, arguments ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteLocked(format, arguments...)
+}
+
+func (s *simulation) noteLocked(format string, arguments ...any) {
+	if s.log != nil {
+		fmt.Fprintf(s.log, "%9.3f "+format+"\n", append([]any{time.Since(s.began).Seconds()}, arguments...)...)
+	}
 }
 
 // start starts a server. One with nothing on its disk is configured with those who are members now.
 func (s *simulation) start(id int) {
+	s.note("server %d starts, with the members %v; it has a disk: %v", id, s.members, s.disks[id] != nil)
 	l := &life{view: s.fabric.Of(nodeName(id)), done: make(chan error, 1)}
 	if s.disks[id] == nil {
 		s.disks[id] = disk.NewMemory()
@@ -185,6 +215,7 @@ func (s *simulation) start(id int) {
 
 // kill is a crash: network and disk are gone, then the process, and what was not synced.
 func (s *simulation) kill(id int) {
+	s.note("server %d is killed", id)
 	l := s.lives[id]
 	delete(s.lives, id)
 	l.view.Sever()
@@ -205,8 +236,8 @@ type simulationLog struct {
 	l *life
 }
 
-func (simulationLog) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelInfo
+func (l simulationLog) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo || l.s.log != nil
 }
 func (l simulationLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l simulationLog) WithGroup(string) slog.Handler      { return l }
@@ -217,6 +248,14 @@ func (l simulationLog) Handle(_ context.Context, record slog.Record) error {
 	s := l.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.log != nil {
+		var said strings.Builder
+		record.Attrs(func(a slog.Attr) bool { fmt.Fprintf(&said, " %s=%v", a.Key, a.Value); return true })
+		s.noteLocked("%s: %s%s", l.l.view.Node(), record.Message, &said)
+	}
+	if record.Level < slog.LevelInfo {
+		return nil
+	}
 	switch record.Message {
 	case "a snapshot of the tree is on disk":
 		s.happened[snapshotWritten]++
