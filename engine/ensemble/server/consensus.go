@@ -31,6 +31,9 @@ type consensus struct {
 	campaignIn  int                     // ticks; 0 for not at all
 	silence     map[int32]time.Duration // since a server's last message
 	heard       map[int32]hello         // what the other servers last said about themselves
+	lastHeard   map[uint64]time.Time    // when Raft last had a message of a Raft id
+	introduced  map[int32]string        // where servers are that this one's tree does not know yet
+	blank       map[int32]blankServer   // servers that said not long ago that they have nothing on their disks
 }
 
 const (

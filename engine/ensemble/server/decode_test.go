@@ -12,7 +12,7 @@ func FuzzPeerFrames(f *testing.F) {
 	greeting := hello{server: 1, to: 2, raftID: 1, nonce: 7, founders: map[int32]int64{2: 9}}
 	message, _ := proto.Marshal(&raftpb.Message{Type: raftpb.MsgApp.Enum(), Entries: []*raftpb.Entry{{Data: []byte("x")}}})
 	f.Add(appendPeerFrame(appendPeerFrame(nil, frameHello, greeting.encode()), frameRaft, message))
-	f.Add(appendPeerFrame(appendPeerFrame(nil, frameTouch, encodeTouches([]int64{1, 2})), frameJoin, join{1, 2}.encode()))
+	f.Add(appendPeerFrame(appendPeerFrame(nil, frameTouch, encodeTouches([]int64{1, 2})), frameJoin, join{1, 2, true}.encode()))
 	f.Add(appendPeerFrame(nil, frameWelcome, welcome{1, 2}.encode()))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, stream []byte) {

@@ -88,7 +88,7 @@ func (o *owner) becomes(snapshot *snapshotFile) error {
 
 // introduceSelf tells the others who this server is now.
 func (o *owner) introduceSelf(founders map[int32]int64) {
-	self := hello{server: int32(o.config.ID), raftID: o.storage.raftID, nonce: o.nonce, founders: founders}
+	self := hello{server: int32(o.config.ID), raftID: o.storage.raftID, nonce: o.nonce, founders: founders, address: o.ownAddress()}
 	if o.raft != nil {
 		self.lastIndex, _ = o.storage.memory.LastIndex()
 		self.lastTerm, _ = o.storage.memory.Term(self.lastIndex)
@@ -98,17 +98,18 @@ func (o *owner) introduceSelf(founders map[int32]int64) {
 
 // tickFounding lets time pass for a server that takes no part yet.
 func (o *owner) tickFounding(elapsed time.Duration) error {
+	// Also while it may still found: a new server that is no member yet hears from nobody, but the leader has to know of it.
+	if o.sinceJoin += elapsed; o.sinceJoin >= joinInterval {
+		o.askToJoin()
+	}
 	if o.joining {
-		if o.sinceJoin += elapsed; o.sinceJoin >= joinInterval {
-			o.askToJoin()
-		}
 		return nil
 	}
 	o.founding.waited += elapsed
 	return o.proceed(o.founding.decide(nil))
 }
 
-// joinInterval is how often a server that wants to join says so.
+// joinInterval is how often a server with nothing on its disk says so.
 const joinInterval = 200 * time.Millisecond
 
 func (o *owner) proceed(step foundingStep) error {
@@ -137,19 +138,23 @@ func (o *owner) proceed(step foundingStep) error {
 
 func (o *owner) askToJoin() {
 	o.sinceJoin = 0
-	payload := join{server: int32(o.config.ID), nonce: o.nonce}.encode()
+	payload := join{server: int32(o.config.ID), nonce: o.nonce, asks: o.joining}.encode()
 	for _, id := range o.transport.connectedTo() {
 		o.transport.send(id, outgoing{kind: frameJoin, payload: payload})
 	}
 }
 
 type (
-	helloEvent   struct{ hello hello }
-	joinEvent    struct{ join join }
+	helloEvent struct{ hello hello }
+	joinEvent  struct {
+		from int32 // who told: the server itself, or one that passes it on
+		join join
+	}
 	welcomeEvent struct{ welcome welcome }
 )
 
 func (e helloEvent) happen(o *owner) {
+	o.noteAddress(&e.hello)
 	if o.founding != nil && !o.joining {
 		o.fail(o.proceed(o.founding.decide(&e.hello)))
 		return
@@ -161,9 +166,23 @@ func (e helloEvent) happen(o *owner) {
 }
 
 // happen, on the leader, gives a server that has lost its disk a fresh Raft id. One that is no member has to wait until it is made one.
+// The other servers pass it on: the new server's configuration is as old as it is, and the leader may not be in it.
 func (e joinEvent) happen(o *owner) {
+	if !o.isLeader() {
+		if e.from == e.join.server && o.leader != raft.None && serverOf(o.leader) != e.join.server {
+			o.transport.send(serverOf(o.leader), outgoing{kind: frameJoin, payload: e.join.encode()})
+		}
+		return
+	}
+	if e.join.server < 1 || e.join.server > 255 {
+		return
+	}
 	member, isMember := o.tree.Membership().Servers[e.join.server]
-	if !o.isLeader() || !isMember {
+	if isMember && !e.join.asks {
+		return // it may be a founder that is late
+	}
+	o.blank[e.join.server] = blankServer{nonce: e.join.nonce, heard: time.Now()}
+	if !isMember {
 		return
 	}
 	if member.Nonce == e.join.nonce {
@@ -171,8 +190,7 @@ func (e joinEvent) happen(o *owner) {
 		return
 	}
 	servers := o.tree.Membership().Copy()
-	old := member.RaftID
-	member.RaftID, member.Nonce = raftID(e.join.server, old>>8+1), e.join.nonce
+	member = reborn(member, e.join.server, e.join.nonce)
 	servers[e.join.server] = member
 	o.log.Info("a server has lost its disk, or is new", "server", o.config.name(e.join.server), "raftID", member.RaftID)
 	o.orderMembership(&tree.Command{}, servers)

@@ -76,7 +76,7 @@ func newOwner(ctx context.Context, s *Server, stored *storage, found recovered) 
 	o := &owner{
 		server: s, config: &s.config, log: s.config.Logger, tracer: s.config.Tracer, storage: stored,
 		watches: tree.NewWatches(), clients: map[int64]*client{}, session: map[int64]*client{},
-		nextID: firstSessionID(s.config.ID, nowMS()), nonce: newNonce(), tree: tree.New(), consensus: consensus{members: &raftpb.ConfState{}, heard: map[int32]hello{}, silence: map[int32]time.Duration{}},
+		nextID: firstSessionID(s.config.ID, nowMS()), nonce: newNonce(), tree: tree.New(), consensus: consensus{members: &raftpb.ConfState{}, heard: map[int32]hello{}, silence: map[int32]time.Duration{}, lastHeard: map[uint64]time.Time{}, blank: map[int32]blankServer{}, introduced: map[int32]string{}},
 	}
 	o.transport = &transport{
 		config: o.config, log: o.log, tasks: &s.tasks, ctx: ctx, peers: map[int32]*peer{}, events: o.peerEvents(),
@@ -96,8 +96,19 @@ func newOwner(ctx context.Context, s *Server, stored *storage, found recovered) 
 	return o, nil
 }
 
-// peerAddresses is where the members are: as the tree says, and as the configuration says while it says nothing.
+// peerAddresses is where the members are: as the tree says, and as the configuration says while it says nothing. Of others that take
+// part it is what they said themselves.
 func (o *owner) peerAddresses() map[int32]string {
+	addresses := o.membersAddresses()
+	for id, address := range o.introduced {
+		if _, known := addresses[id]; !known {
+			addresses[id] = address
+		}
+	}
+	return addresses
+}
+
+func (o *owner) membersAddresses() map[int32]string {
 	addresses := map[int32]string{}
 	if o.raft == nil || len(o.tree.Membership().Servers) == 0 {
 		return addressesOf(o.config.Peers)

@@ -17,7 +17,7 @@ func (o *owner) peerEvents() peerEvents {
 		connected:    func(to int32) { post(connectedEvent{to}) },
 		disconnected: func(to int32, refused bool) { post(disconnectedEvent{to, refused}) },
 		hello:        func(h hello) { post(helloEvent{h}) },
-		join:         func(j join) { post(joinEvent{j}) },
+		join:         func(from int32, j join) { post(joinEvent{from, j}) },
 		welcome:      func(w welcome) { post(welcomeEvent{w}) },
 		raft:         func(m *raftpb.Message) { post(raftEvent{m}) },
 		command:      func(command []byte) { post(commandEvent{command}) },
@@ -109,6 +109,9 @@ func (o *owner) tickCampaign() {
 func (e raftEvent) happen(o *owner) {
 	if o.raft != nil && e.message.GetTo() == o.storage.raftID {
 		o.silence[serverOf(e.message.GetFrom())] = 0
+		if isMember(o.members, e.message.GetFrom()) {
+			o.lastHeard[e.message.GetFrom()] = time.Now()
+		}
 		o.step(e.message)
 	}
 }

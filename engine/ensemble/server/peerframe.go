@@ -35,7 +35,7 @@ const (
 	maxPeerFrame  = 8 << 20
 	snapshotChunk = 256 << 10
 	helloMagic    = 0x74776c6e // "twln"
-	helloVersion  = 1
+	helloVersion  = 2
 )
 
 var errPeerFrame = errors.New("not a frame between servers of an ensemble")
@@ -43,7 +43,7 @@ var errPeerFrame = errors.New("not a frame between servers of an ensemble")
 // hello is the first frame, and is sent again when something in it changes.
 //
 //	magic int, version int, server int, to int, raft id long, nonce long, last term long, last index long,
-//	count int, (server int, nonce long)…
+//	count int, (server int, nonce long)…, address string
 type hello struct {
 	server int32  // that dials
 	to     int32  // that it wants
@@ -54,12 +54,16 @@ type hello struct {
 	lastIndex uint64
 	// founders are the servers, by nonce, that this one knew to have nothing on their disks when it founded the ensemble.
 	founders map[int32]int64
+	// address is where the dialler takes connections itself; host:port.
+	address string
 }
 
-// join asks for a Raft id: (server int, nonce long).
+// join tells that a server has nothing on its disk: (server int, nonce long, asks bool). It asks for a Raft id once it knows that
+// others have founded the ensemble; until then it may be a founder itself.
 type join struct {
 	server int32
 	nonce  int64
+	asks   bool
 }
 
 // welcome gives it: (raft id long, nonce long).
@@ -97,6 +101,7 @@ func (h hello) encode() []byte {
 		e.Int(server)
 		e.Long(nonce)
 	}
+	e.String(h.address)
 	return e.Bytes()
 }
 
@@ -119,6 +124,7 @@ func decodeHello(payload []byte) (hello, error) {
 		server := d.Int()
 		h.founders[server] = d.Long()
 	}
+	h.address = d.String()
 	return h, d.Err()
 }
 
@@ -126,12 +132,13 @@ func (j join) encode() []byte {
 	e := jute.NewEncoder(nil)
 	e.Int(j.server)
 	e.Long(j.nonce)
+	e.Bool(j.asks)
 	return e.Bytes()
 }
 
 func decodeJoin(payload []byte) (join, error) {
 	d := jute.NewDecoder(payload)
-	return join{server: d.Int(), nonce: d.Long()}, d.Err()
+	return join{server: d.Int(), nonce: d.Long(), asks: d.Bool()}, d.Err()
 }
 
 func (w welcome) encode() []byte {

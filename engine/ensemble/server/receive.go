@@ -101,7 +101,7 @@ func (t *transport) receive(conn net.Conn) error {
 		case frameTouch:
 			t.events.touched(decodeTouches(payload))
 		default:
-			if err := t.receiveIntroduction(kind, payload); err != nil {
+			if err := t.receiveIntroduction(from.server, kind, payload); err != nil {
 				return err
 			}
 		}
@@ -116,7 +116,7 @@ func (t *transport) traceReceived(message *raftpb.Message, connection string, nu
 	}
 }
 
-func (t *transport) receiveIntroduction(kind byte, payload []byte) error {
+func (t *transport) receiveIntroduction(from int32, kind byte, payload []byte) error {
 	switch kind {
 	case frameHello:
 		news, err := decodeHello(payload)
@@ -129,7 +129,7 @@ func (t *transport) receiveIntroduction(kind byte, payload []byte) error {
 		if err != nil {
 			return err
 		}
-		t.events.join(asked)
+		t.events.join(from, asked)
 	case frameWelcome:
 		answer, err := decodeWelcome(payload)
 		if err != nil {

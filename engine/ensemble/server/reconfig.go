@@ -61,18 +61,17 @@ func (o *owner) planReconfig(command *tree.Command, request *tree.ReconfigReques
 	if request.Version != -1 && request.Version != now.Version {
 		return nil, tree.ErrBadVersion
 	}
-	servers, code := planMembers(now, request)
+	servers, code := planMembers(now, request, o.blankServers())
 	if code != tree.OK {
 		return nil, code
 	}
 	voters, active := 0, 0
-	connected := o.transport.connectedTo()
 	for id, member := range servers {
 		if member.Former {
 			continue
 		}
 		voters++
-		if id == int32(o.config.ID) || slices.Contains(connected, id) {
+		if o.takesPart(id, member) {
 			active++
 		}
 	}
@@ -86,8 +85,8 @@ func (o *owner) planReconfig(command *tree.Command, request *tree.ReconfigReques
 }
 
 // planMembers applies a request to the members. It takes ZooKeeper's form: "server.4=host:port:port;port" to join, "3" to leave, or
-// the whole new list.
-func planMembers(now tree.Membership, request *tree.ReconfigRequest) (map[int32]tree.Member, tree.Error) {
+// the whole new list. Blank are the nonces of the servers that have nothing on their disks.
+func planMembers(now tree.Membership, request *tree.ReconfigRequest, blank map[int32]int64) (map[int32]tree.Member, tree.Error) {
 	servers := now.Copy()
 	joining := request.Joining
 	if request.NewMembers != "" {
@@ -118,6 +117,13 @@ func planMembers(now tree.Membership, request *tree.ReconfigRequest) (map[int32]
 		member, known := servers[int32(id)]
 		if !known {
 			member = tree.Member{RaftID: raftID(int32(id), 0)}
+		}
+		if nonce, isBlank := blank[int32(id)]; isBlank && nonce != member.Nonce {
+			// It gets its Raft id with this very change: the new members may need its vote to go on to any later one.
+			if known {
+				member = reborn(member, int32(id), nonce)
+			}
+			member.Nonce = nonce
 		}
 		member.Former = false
 		member.PeerAddress, member.ClientAddress, member.Spec = parsed.peer, parsed.client, parsed.spec

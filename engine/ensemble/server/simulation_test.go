@@ -25,7 +25,7 @@ import (
 
 // TestSimulation runs an ensemble in memory through crashes, lost disks, cut and slow links and changes of its members, and checks what
 // its clients saw. A seed decides what is done when; goroutines are scheduled as they are. ENSEMBLE_SEED runs one seed, ENSEMBLE_SEEDS
-// so many, ENSEMBLE_LOG=FILE writes to FILE.SEED what the servers say. Over all seeds, everything that the simulation is there for must
+// so many, ENSEMBLE_LOG_FILE=FILE writes to FILE.SEED what the servers say. Over all seeds, everything that the simulation is there for must
 // have happened.
 func TestSimulation(t *testing.T) {
 	first, count := uint64(1), 20
@@ -125,7 +125,7 @@ func simulate(t *testing.T, seed uint64) counts {
 		t: t, random: rand.New(rand.NewPCG(seed, 1)), fabric: fabric.NewMemory(), disks: map[int]*disk.Memory{}, lives: map[int]*life{},
 		members: []int{1, 2, 3}, happened: counts{}, began: time.Now(),
 	}
-	if file := os.Getenv("ENSEMBLE_LOG"); file != "" {
+	if file := os.Getenv("ENSEMBLE_LOG_FILE"); file != "" {
 		var err error
 		if s.log, err = os.Create(fmt.Sprintf("%s.%d", file, seed)); err != nil {
 			t.Fatal(err)

@@ -37,8 +37,9 @@ type peerEvents struct {
 	// Disconnected: the connection to the server ended; refused tells that nobody listens there.
 	disconnected func(to int32, refused bool)
 	// Hello: another server opened a connection to this one, or has news about itself.
-	hello   func(hello)
-	join    func(join)
+	hello func(hello)
+	// Join: a server with nothing on its disk says so, itself or through another one.
+	join    func(from int32, asked join)
 	welcome func(welcome)
 	raft    func(*raftpb.Message)
 	// Command: another server has a command for the leader.
