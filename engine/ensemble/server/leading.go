@@ -11,6 +11,7 @@ import (
 // collect whom they heard from and tell it.
 type leading struct {
 	expiry    *tree.Expiry // nil on a follower
+	since     time.Time
 	sinceIdle time.Duration
 	touched   map[int64]struct{}
 	sinceTell time.Duration
@@ -18,7 +19,7 @@ type leading struct {
 
 // beginLeading gives every session its full timeout: how long it was silent before, nobody knows.
 func (o *owner) beginLeading() {
-	o.leading = leading{expiry: tree.NewExpiry(o.config.TickTime.Milliseconds())}
+	o.leading = leading{expiry: tree.NewExpiry(o.config.TickTime.Milliseconds()), since: time.Now()}
 	for _, each := range o.tree.Sessions() {
 		o.leading.expiry.Touch(each.ID, each.TimeoutMS)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -23,6 +24,9 @@ import (
 // orderReconfig is what the leader makes of a client's request.
 func (o *owner) orderReconfig(command *tree.Command, request *tree.ReconfigRequest) {
 	servers, code := o.planReconfig(command, request)
+	if code == tree.ErrNewConfigNoQuorum && time.Since(o.leading.since) < o.resendAfter() {
+		return // a new leader has not heard from everybody yet; the command comes again
+	}
 	if code != tree.OK {
 		o.order(protocol.EncodeCommand(headOf(command), &tree.Reconfigure{Refused: code}))
 		return
