@@ -86,8 +86,8 @@ func TestOneServerBecomesThree(t *testing.T) {
 	e.awaitWrite(late, "/three")
 }
 
-// TestAChangeToAbsentMembersIsRefused: who has lost its disk is connected, but it does not answer to the Raft id that it had. Such servers
-// do not count as a majority of new members.
+// TestAChangeToAbsentMembersIsRefused: servers that nobody has heard of do not count for a majority of the new members, and who is alone
+// goes on.
 func TestAChangeToAbsentMembersIsRefused(t *testing.T) {
 	e := reconfigurable(t, 3, func(id int) []int {
 		if id == 1 {
