@@ -108,10 +108,13 @@ func (l *Lab) loadText(catalogue fs.FS, name, language string) error {
 		line := 1 + bytes.Count(text[:bytes.Index(text, []byte(unknown))], []byte("\n"))
 		problems = append(problems, fmt.Errorf("%s:%d: %s is not one of %s", name, line, unknown, strings.Join(placeholders, ", ")))
 	}
-	// Where a line of Chinese is broken in the file, no gap must be seen.
-	chinese := extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksCSS3Draft))
+	extensions := []goldmark.Extender{extension.Table}
+	if language == "zh" {
+		// Where a line of Chinese is broken in the file, no gap must be seen; between English words there must be one.
+		extensions = append(extensions, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksCSS3Draft)))
+	}
 	var html bytes.Buffer
-	if err := goldmark.New(goldmark.WithExtensions(extension.Table, chinese)).Convert(text, &html); err != nil {
+	if err := goldmark.New(goldmark.WithExtensions(extensions...)).Convert(text, &html); err != nil {
 		problems = append(problems, fmt.Errorf("%s: %w", name, err))
 	}
 	l.Body[language] = html.String()
