@@ -129,6 +129,5 @@ describe('a famous situation', () => {
     await shoot(page, 'situation');
     await expect.poll(async () => ((await (await fetch(new URL('api/v1/situations', classroom.url))).json()) as { run: { state: string } }).run.state, { timeout: 90_000 }).toBe('done');
     await panel().locator('li .message').first().waitFor();
-    expect(await violations(page)).toEqual([]);
   });
 });
