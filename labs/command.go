@@ -21,11 +21,11 @@ const usualPage = "http://127.0.0.1:7700"
 
 // Command is `twinlog lab …`: the labs from a terminal. It talks to the page of a running `twinlog up`.
 func Command(authoring ...*cobra.Command) *cobra.Command {
-	client := &remote{http: &http.Client{Timeout: actionTimeout + 10*time.Second}}
+	client := &remote{api: API{Client: &http.Client{Timeout: actionTimeout + 10*time.Second}}}
 	command := &cobra.Command{Use: "lab", Short: "Do the guided labs from a terminal"}
 	flags := command.PersistentFlags()
-	flags.StringVar(&client.base, "url", usualPage, "where the page of the running classroom is")
-	flags.StringVar(&client.token, "token", "", "the teacher's token, where the page asks for it")
+	flags.StringVar(&client.api.Base, "url", usualPage, "where the page of the running classroom is")
+	flags.StringVar(&client.api.Token, "token", "", "the teacher's token, where the page asks for it")
 	flags.StringVar(&client.language, "lang", "en", "language of the texts: en or zh")
 	flags.BoolVar(&client.json, "json", false, "print JSON, for programs")
 	command.AddCommand(authoring...)
@@ -54,9 +54,9 @@ type ErrNotPassed struct{ Passed, Tasks int }
 func (e ErrNotPassed) Error() string { return fmt.Sprintf("%d of %d tasks passed", e.Passed, e.Tasks) }
 
 type remote struct {
-	base, token, language, student string
-	json                           bool
-	http                           *http.Client
+	api               API
+	language, student string
+	json              bool
 }
 
 func (r *remote) command(use, short string, arguments int, run func(ctx context.Context, out io.Writer, id string) error) *cobra.Command {
@@ -70,42 +70,12 @@ func (r *remote) command(use, short string, arguments int, run func(ctx context.
 
 // call sends one request and decodes the answer; a problem's message becomes the error.
 func (r *remote) call(ctx context.Context, method, path string, into any) ([]byte, error) {
-	address := strings.TrimSuffix(r.base, "/") + "/api/v1/labs" + path + "?lang=" + url.QueryEscape(r.language) + "&student=" + url.QueryEscape(r.student)
-	body, err := r.send(ctx, method, address, http.NoBody)
+	path = "labs" + path + "?lang=" + url.QueryEscape(r.language) + "&student=" + url.QueryEscape(r.student)
+	body, err := r.api.Send(ctx, method, path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	return body, json.Unmarshal(body, into)
-}
-
-// send sends one request; a problem's message becomes the error.
-func (r *remote) send(ctx context.Context, method, address string, content io.Reader) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, address, content)
-	if err != nil {
-		return nil, err
-	}
-	if r.token != "" {
-		request.Header.Set("Authorization", "Bearer "+r.token)
-	}
-	response, err := r.http.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("%w; is the classroom running? Start it with: twinlog up", err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, LargestProgress))
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode >= 300 {
-		var problem struct {
-			Error struct{ Message string }
-		}
-		if json.Unmarshal(body, &problem) == nil && problem.Error.Message != "" {
-			return nil, fmt.Errorf("%s", problem.Error.Message)
-		}
-		return nil, fmt.Errorf("%s answered %s", address, response.Status)
-	}
-	return body, nil
 }
 
 func (r *remote) list(ctx context.Context, out io.Writer) error {
@@ -147,8 +117,8 @@ func (r *remote) attempt(ctx context.Context, out io.Writer, id, verb string) er
 
 // flags are those that the next command needs too. The token is not repeated: it would stay in sight.
 func (r *remote) flags() (flags string) {
-	if r.base != usualPage {
-		flags += " --url " + r.base
+	if r.api.Base != usualPage {
+		flags += " --url " + r.api.Base
 	}
 	if r.language != "en" {
 		flags += " --lang " + r.language
@@ -161,11 +131,11 @@ func (r *remote) flags() (flags string) {
 
 // progress sends a request about the log of progress.
 func (r *remote) progress(ctx context.Context, method string, body io.Reader) ([]byte, error) {
-	address := strings.TrimSuffix(r.base, "/") + "/api/v1/progress"
+	path := "progress"
 	if method == http.MethodGet && r.student != Alone {
-		address += "?student=" + url.QueryEscape(r.student)
+		path += "?student=" + url.QueryEscape(r.student)
 	}
-	return r.send(ctx, method, address, body)
+	return r.api.Send(ctx, method, path, body)
 }
 
 func (r *remote) export(ctx context.Context, out io.Writer, name string) error {

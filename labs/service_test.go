@@ -110,8 +110,8 @@ func TestChineseVerdictsTakeTheirColumns(t *testing.T) {
 
 func TestTheNextCommandRepeatsWhatItNeeds(t *testing.T) {
 	for want, r := range map[string]remote{
-		"": {base: usualPage, language: "en", token: "secret"},
-		" --url http://127.0.0.1:17700 --lang zh": {base: "http://127.0.0.1:17700", language: "zh"},
+		"": {api: API{Base: usualPage, Token: "secret"}, language: "en"},
+		" --url http://127.0.0.1:17700 --lang zh": {api: API{Base: "http://127.0.0.1:17700"}, language: "zh"},
 	} {
 		if got := r.flags(); got != want {
 			t.Errorf("got %q, want %q", got, want)

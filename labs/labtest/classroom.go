@@ -23,14 +23,14 @@ import (
 	"twinlog/engine/fabric"
 	"twinlog/engine/node"
 	"twinlog/engine/world"
+	"twinlog/labs"
 	"twinlog/labs/action"
 	"twinlog/labs/observe"
 )
 
 // classroom is a running `twinlog up`, through its API.
 type classroom struct {
-	base  string // http://host:port
-	token string
+	api labs.API
 
 	mu      sync.Mutex
 	events  []observe.Event // known ones, without those that checks are not shown
@@ -52,28 +52,9 @@ func (c *classroom) ask(ctx context.Context, method, path string, body, into any
 		}
 		content = bytes.NewReader(encoded)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+"/api/v1/"+path, content)
-	if err != nil {
+	answer, err := c.api.Send(ctx, method, path, content)
+	if err != nil || into == nil {
 		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode >= 300 {
-		return fmt.Errorf("%s %s: %s: %.300s", method, path, response.Status, answer)
-	}
-	if into == nil {
-		return nil
 	}
 	return json.Unmarshal(answer, into)
 }
@@ -253,7 +234,7 @@ func open(ctx context.Context) (c *classroom, end func(), err error) {
 	}
 	select {
 	case <-ready:
-		return &classroom{base: fmt.Sprintf("http://127.0.0.1:%d", 7700+offset)}, end, nil
+		return &classroom{api: labs.API{Base: fmt.Sprintf("http://127.0.0.1:%d", 7700+offset), Client: http.DefaultClient}}, end, nil
 	case err := <-exited:
 		os.RemoveAll(data)
 		return nil, nil, fmt.Errorf("the classroom at port offset %d ended before it was ready: %w", offset, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"twinlog/labs"
 	"twinlog/labs/catalogue"
 	"twinlog/labs/lab"
 )
@@ -39,7 +41,9 @@ func Commands() []*cobra.Command {
 			"the untouched world passes nothing; wrong runs get their recorded feedback; the solution passes with the values of two students;\n" +
 			"questions have an answer; random actions do not pass; a condition that is inverted or dropped is found.",
 		RunE: func(command *cobra.Command, args []string) error {
+			// Flags of `twinlog lab` itself.
 			chosen.json, _ = command.Flags().GetBool("json")
+			chosen.token, _ = command.Flags().GetString("token")
 			return run(command.Context(), command.OutOrStdout(), chosen, args)
 		},
 	}
@@ -133,7 +137,7 @@ func run(ctx context.Context, out io.Writer, chosen options, named []string) err
 	)
 	for range workers {
 		working.Go(func() {
-			room, end := &classroom{base: strings.TrimSuffix(chosen.classroom, "/")}, func() {}
+			room, end := &classroom{api: labs.API{Base: chosen.classroom, Token: chosen.token, Client: http.DefaultClient}}, func() {}
 			if chosen.classroom == "" {
 				var err error
 				starting.Lock()
