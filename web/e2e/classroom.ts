@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { expect } from 'vitest';
+import type { State } from '../src/trace/types';
 import { launchOptions } from './browser.js';
 
 const require = createRequire(import.meta.url);
@@ -108,4 +109,25 @@ export async function violations(page: Page): Promise<string[]> {
     return all;
   });
   return found.map(({ id, impact, help, nodes }) => `${id} (${impact}): ${help}\n  ${nodes.slice(0, 4).map(({ target, failureSummary }) => `${target.join(' ')} ${failureSummary ?? ''}`).join('\n  ')}`);
+}
+
+/** The state that the visualizer folded from the trace: what the page must show. */
+export async function stateOf(url: string): Promise<State> {
+  const answer = await fetch(new URL('api/v1/cluster', url));
+  return ((await answer.json()) as { state: State }).state;
+}
+
+const PATIENCE_MS = 45_000;
+const LOOK_EVERY_MS = 100;
+
+/** Looks until it sees what is wanted: the picture runs a little behind the clusters. */
+export async function until<T>(look: () => Promise<T>, wanted: (seen: T) => boolean, what: string): Promise<T> {
+  let seen: T;
+  const deadline = Date.now() + PATIENCE_MS;
+  do {
+    seen = await look();
+    if (wanted(seen)) return seen;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  } while (Date.now() < deadline);
+  throw new Error(`in vain: ${what}; seen: ${JSON.stringify(seen)}`);
 }

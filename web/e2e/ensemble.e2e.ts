@@ -1,7 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { State } from '../src/trace/types';
-import { openBrowser, openClassroom, openPage, shoot, violations, type TestClassroom } from './classroom';
+import { openBrowser, openClassroom, openPage, shoot, stateOf, until, violations, type TestClassroom } from './classroom';
 import { ZooKeeperClient } from './zookeeper';
 
 let classroom: TestClassroom;
@@ -26,21 +25,7 @@ afterAll(async () => {
   await classroom?.end();
 });
 
-async function told(): Promise<State> {
-  const answer = await fetch(new URL('api/v1/cluster', classroom.url));
-  return ((await answer.json()) as { state: State }).state;
-}
-
-async function until<T>(look: () => Promise<T>, wanted: (seen: T) => boolean, what: string): Promise<T> {
-  const deadline = Date.now() + 45_000;
-  let seen: T;
-  do {
-    seen = await look();
-    if (wanted(seen)) return seen;
-    await page.waitForTimeout(100);
-  } while (Date.now() < deadline);
-  throw new Error(`${what}; seen: ${JSON.stringify(seen)}`);
-}
+const told = () => stateOf(classroom.url);
 
 const row = (name: RegExp) => page.getByRole('treeitem', { name });
 

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openBrowser, openClassroom, openPage, shoot, violations, type TestClassroom } from './classroom';
+import { openBrowser, openClassroom, openPage, shoot, until, violations, type TestClassroom } from './classroom';
 
 let classroom: TestClassroom;
 let browser: Browser;
@@ -22,18 +22,6 @@ const controller = () => page.getByRole('group', { name: /^kafka-\d+,.*controlle
 /** The broker that the page calls controller. */
 async function controllerName(): Promise<string> {
   return (await controller().getAttribute('data-node')) ?? '';
-}
-
-/** Waits until the page says so; the picture runs a little behind the clusters. */
-async function until<T>(look: () => Promise<T>, wanted: (seen: T) => boolean, what: string): Promise<T> {
-  let seen: T;
-  const deadline = Date.now() + 45_000;
-  do {
-    seen = await look();
-    if (wanted(seen)) return seen;
-    await page.waitForTimeout(100);
-  } while (Date.now() < deadline);
-  throw new Error(`${what}; the page shows ${JSON.stringify(seen)}`);
 }
 
 describe('the classroom as the page shows it', () => {

@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { State } from '../src/trace/types';
-import { openBrowser, openClassroom, openPage, shoot, violations, type TestClassroom } from './classroom';
+import { openBrowser, openClassroom, openPage, shoot, stateOf, until, violations, type TestClassroom } from './classroom';
 
 let classroom: TestClassroom;
 let browser: Browser;
@@ -19,22 +19,7 @@ afterAll(async () => {
   await classroom?.end();
 });
 
-/** The state that the visualizer folded from the trace: what the page must show. */
-async function told(): Promise<State> {
-  const answer = await fetch(new URL('api/v1/cluster', classroom.url));
-  return ((await answer.json()) as { state: State }).state;
-}
-
-async function until<T>(look: () => Promise<T>, wanted: (seen: T) => boolean, what: string): Promise<T> {
-  const deadline = Date.now() + 45_000;
-  let seen: T;
-  do {
-    seen = await look();
-    if (wanted(seen)) return seen;
-    await page.waitForTimeout(100);
-  } while (Date.now() < deadline);
-  throw new Error(`${what}; seen: ${JSON.stringify(seen)}`);
-}
+const told = () => stateOf(classroom.url);
 
 /** Waits until the page shows what the trace tells: the picture runs a little behind. */
 async function agree<T>(shown: () => Promise<T>, expected: () => Promise<T>, what: string): Promise<T> {

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openBrowser, openClassroom, openPage, shoot, type TestClassroom } from './classroom';
+import { openBrowser, openClassroom, openPage, shoot, until, type TestClassroom } from './classroom';
 import { allRecords, ask, kafkaTrace, sameAsTrace, shownN, type TraceLine } from './trace';
 
 let classroom: TestClassroom;
@@ -16,20 +16,12 @@ interface Side {
 const sides = async (): Promise<Side[]> => (await ask<{ workloads: { sides: Side[] }[] }>(classroom.url, 'workloads')).workloads.flatMap((one) => one.sides);
 const acknowledged = async (engine: string) => (await sides()).filter((side) => side.engine === engine).reduce((sum, side) => sum + side.acknowledged, 0);
 
-async function until(condition: () => Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 45_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`in vain: ${what}`);
-    await page.waitForTimeout(100);
-  }
-}
-
 beforeAll(async () => {
   classroom = await openClassroom();
   browser = await openBrowser();
   page = await openPage(browser, classroom.url);
   await ask(classroom.url, 'workloads', 'POST', JSON.stringify({ engine: 'both', keys: 24, messagesPerSecond: 40 }));
-  await until(async () => (await acknowledged('kafka')) > 50 && (await acknowledged('pulsar')) > 50, 'both sides acknowledge');
+  await until(async () => (await acknowledged('kafka')) > 50 && (await acknowledged('pulsar')) > 50, Boolean, 'both sides acknowledge');
 });
 
 afterAll(async () => {
@@ -58,7 +50,7 @@ describe('rewinding a running cluster', () => {
       // Its partitions have leaders again, and producers have found them.
       const led = after.slice(found).filter(({ kind, data }) => kind === 'kafka.replicaRoleChanged' && data.role === 'leader');
       return led.length > 0 && after.slice(found).some(({ kind }) => kind === 'kafka.acknowledged');
-    }, 'another broker becomes controller');
+    }, Boolean, 'another broker becomes controller');
     atStart = await sides();
     expect(elected.node).not.toBe(victim);
   });
@@ -124,7 +116,7 @@ describe('rewinding a running cluster', () => {
     const before = { kafka: atStart.find(({ engine }) => engine === 'kafka')!, pulsar: atStart.find(({ engine }) => engine === 'pulsar')! };
     expect(await page.getByRole('group', { name: 'Timeline' }).getAttribute('data-mode')).toBe('paused');
     for (const engine of ['kafka', 'pulsar'] as const) {
-      await until(async () => (await acknowledged(engine)) > before[engine].acknowledged, `${engine} acknowledges more`);
+      await until(async () => (await acknowledged(engine)) > before[engine].acknowledged, Boolean, `${engine} acknowledges more`);
     }
     const now = await sides();
     console.log('while the picture stood: acknowledged', Object.fromEntries(now.map((side) => [side.engine, side.acknowledged - before[side.engine as 'kafka'].acknowledged])));
