@@ -129,5 +129,15 @@ describe('a famous situation', () => {
     await shoot(page, 'situation');
     await expect.poll(async () => ((await (await fetch(new URL('api/v1/situations', classroom.url))).json()) as { run: { state: string } }).run.state, { timeout: 90_000 }).toBe('done');
     await panel().locator('li .message').first().waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+
+  it('leaves the menu of a dead bookie within reach, also beside the drawer', async () => {
+    await fetch(new URL('api/v1/nodes/bookie-1/kill', classroom.url), { method: 'POST' });
+    await page.getByRole('group', { name: /^bookie-1, (crashed|killed)/i }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Actions for bookie-1' }).click();
+    await page.getByRole('menuitem', { name: /^Start/ }).click();
+    await page.getByRole('group', { name: /^bookie-1, running/i }).waitFor({ timeout: 30_000 });
   });
 });

@@ -125,6 +125,12 @@ describe('a log strip', () => {
     expect([log!.style.width, rest!.style.left, rest!.style.width]).toEqual(['50%', '50%', '25%']);
   });
 
+  it('says where a log ends that the strip has left behind: its records are not gone', () => {
+    const behind = { ...strip, status: 'offline' as const, scale: { from: 43, to: 83 } };
+    expect(show(LogStrip, { strip: behind, node: 'kafka-1', broker: 1, roomy: false }).querySelector('.track')!.textContent).toContain('ends at 30');
+    expect(show(LogStrip, { strip, node: 'kafka-1', broker: 1, roomy: false }).querySelector('.track')!.textContent).not.toContain('ends at');
+  });
+
   it('follows the language', () => {
     setLanguage('zh');
     const item = show(LogStrip, { strip, node: 'kafka-1', broker: 1, roomy: false }).querySelector('li')!;
