@@ -1,6 +1,10 @@
 package trace
 
-import "strconv"
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
 
 // BookieRegistered: the bookie's ephemeral znode under /ledgers/available is there. Bookies are named by host:port, as in BookKeeper.
 type BookieRegistered struct {
@@ -15,6 +19,20 @@ type LedgerOpened struct {
 	AckQuorum     int      `json:"ackQuorum"`
 	ManagedLedger string   `json:"managedLedger"` // "public/default/persistent/orders", or empty
 	Cursor        string   `json:"cursor,omitempty"`
+}
+
+// TopicOf is the topic whose messages a managed ledger holds: public/default/persistent/orders is persistent://public/default/orders.
+// Empty: it is none's.
+func TopicOf(managedLedger string) string {
+	parts := strings.SplitN(managedLedger, "/", 4)
+	if len(parts) < 4 {
+		return ""
+	}
+	name, err := url.PathUnescape(parts[3])
+	if err != nil {
+		return ""
+	}
+	return parts[2] + "://" + parts[0] + "/" + parts[1] + "/" + name
 }
 
 // LedgerMetadataRead: a reader opened a ledger and found its metadata so. For readers of the trace that have not seen the ledger come

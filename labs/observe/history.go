@@ -3,8 +3,8 @@ package observe
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"twinlog/engine/trace"
 	"twinlog/engine/world"
 )
 
@@ -103,19 +103,10 @@ func Since(start Trace, now *world.State, events []Event) History {
 	return p.History
 }
 
-// topicOf names the topic of a managed ledger: "public/default/persistent/orders".
-func topicOf(managedLedger string) string {
-	parts := strings.SplitN(managedLedger, "/", 4)
-	if len(parts) < 4 {
-		return ""
-	}
-	return parts[2] + "://" + parts[0] + "/" + parts[1] + "/" + parts[3]
-}
-
 func (p *past) followLedger(event Event) {
 	id := event.number("ledger")
 	if event.Kind == "bookkeeper.ledgerOpened" {
-		if topic := topicOf(event.text("managedLedger")); topic != "" && event.text("cursor") == "" {
+		if topic := trace.TopicOf(event.text("managedLedger")); topic != "" && event.text("cursor") == "" {
 			p.Ledgers = append(p.Ledgers, LedgerLife{ID: id, Topic: topic, State: "open", Ensembles: [][]string{p.bookies(event.list("ensemble"))}, LastEntry: -1})
 		}
 		return

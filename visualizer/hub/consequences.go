@@ -18,7 +18,7 @@ type consequences struct {
 	newest map[string]remembered
 	ring   []string
 	next   int
-	// clients: by session, whose it is. At most as many as ring is long.
+	// clients: by session, whose it is; by ledger, whose entries it holds. At most as many as ring is long.
 	clients map[string]string
 }
 
@@ -81,6 +81,9 @@ func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 func partitionName(p trace.KafkaPartition) string { return p.Topic + "-" + number(int64(p.Partition)) }
 
+// topicOf is where the topic of a ledger's entries is remembered.
+func topicOf(ledger string) string { return "topic of " + ledger }
+
 func ledgerName(ledger int64) string { return "ledger " + number(ledger) }
 
 func (c *consequences) causeOf(record *trace.Record) trace.Ref {
@@ -111,9 +114,13 @@ func (c *consequences) ofSending(record *trace.Record, m trace.Message) trace.Re
 	case m.Name == "ADD_ENTRY" && m.Exchange.Response:
 		return firstKnown(c.of("stored", node, m.Subject, number(m.Offset)), c.of("request", node, m.Exchange.Connection, m.Name))
 	case m.Name == "ADD_ENTRY":
-		return c.of("publishing", node)
+		// An entry of a cursor's ledger, or of one that nobody saw opened, follows from no message that is known.
+		if topic := c.clients[topicOf(m.Subject)]; topic != "" {
+			return c.of("received", node, "SEND", topic)
+		}
+		return trace.Ref{}
 	case m.Name == "SEND_RECEIPT":
-		return c.of("published", node, m.Subject)
+		return c.of("published", node, m.Subject, number(m.Offset))
 	case m.Name == "MESSAGE":
 		return c.of("dispatched", node, m.Subject)
 	case m.Protocol == "raft" && strings.HasSuffix(m.Name, "Response"):
@@ -246,7 +253,7 @@ func (c *consequences) ofPulsar(record *trace.Record) trace.Ref {
 	case trace.PulsarPublished:
 		return firstKnown(c.of("confirmed", node, ledgerName(event.Ledger)), c.of("received", node, "SEND", event.Topic))
 	case trace.PulsarDispatched:
-		return firstKnown(c.of("published", node, event.Topic), c.of("received", node, "FLOW", event.Topic))
+		return firstKnown(c.of("published", node, event.Topic, number(event.Entry)), c.of("received", node, "FLOW", event.Topic))
 	case trace.PulsarCursorMoved:
 		return c.of("received", node, "ACK", event.Topic)
 	case trace.EntryStored:

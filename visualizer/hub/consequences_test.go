@@ -96,30 +96,67 @@ func TestAcknowledgementFollowsFromTheRecord(t *testing.T) {
 	}
 }
 
-func TestPublishedEntryFollowsFromItsBookies(t *testing.T) {
-	add := func(response bool) trace.Message {
-		m := message("pulsar-1", "bookie-1", "bookkeeper", "ADD_ENTRY", "ledger 4", 3, response)
-		m.Offset = 17
-		if response {
-			m.From, m.To = m.To, m.From
-		}
-		return m
+// topicOne is a topic, and its managed ledger's name.
+const (
+	topicOne  = "persistent://public/default/one"
+	ledgerOne = "public/default/persistent/one"
+)
+
+func addEntry(response bool) trace.Message {
+	m := message("pulsar-1", "bookie-1", "bookkeeper", "ADD_ENTRY", "ledger 4", 3, response)
+	m.Offset = 17
+	if response {
+		m.From, m.To = m.To, m.From
 	}
+	return m
+}
+
+func TestPublishedEntryFollowsFromItsBookies(t *testing.T) {
+	receipt := message("pulsar-1", "client", "pulsar", "SEND_RECEIPT", topicOne, 1, true)
+	receipt.Offset = 17
 	got := chain(
-		on("pulsar-1", trace.MessageReceived{Message: message("client", "pulsar-1", "pulsar", "SEND", "topic", 1, false)}),
-		on("pulsar-1", trace.MessageSent{Message: add(false)}),
-		on("bookie-1", trace.MessageReceived{Message: add(false)}),
+		on("pulsar-1", trace.LedgerOpened{Ledger: 4, ManagedLedger: ledgerOne}),
+		on("pulsar-1", trace.MessageReceived{Message: message("client", "pulsar-1", "pulsar", "SEND", topicOne, 1, false)}),
+		on("pulsar-1", trace.MessageSent{Message: addEntry(false)}),
+		on("bookie-1", trace.MessageReceived{Message: addEntry(false)}),
 		on("bookie-1", trace.EntryStored{Ledger: 4, Entry: 17}),
-		on("bookie-1", trace.MessageSent{Message: add(true)}),
-		on("pulsar-1", trace.MessageReceived{Message: add(true)}),
+		on("bookie-1", trace.MessageSent{Message: addEntry(true)}),
+		on("pulsar-1", trace.MessageReceived{Message: addEntry(true)}),
 		on("pulsar-1", trace.LastAddConfirmedAdvanced{Ledger: 4, LastAddConfirmed: 17}),
-		on("pulsar-1", trace.PulsarPublished{Topic: "topic", Ledger: 4, Entry: 17}),
-		on("pulsar-1", trace.MessageSent{Message: message("pulsar-1", "client", "pulsar", "SEND_RECEIPT", "topic", 1, true)}),
+		on("pulsar-1", trace.PulsarPublished{Topic: topicOne, Ledger: 4, Entry: 17}),
+		on("pulsar-1", trace.MessageSent{Message: receipt}),
 	)
 	want := []string{"pulsar-1 message.received", "pulsar-1 message.sent", "bookie-1 message.received", "bookie-1 bookkeeper.entryStored", "bookie-1 message.sent",
 		"pulsar-1 message.received", "pulsar-1 bookkeeper.lastAddConfirmedAdvanced", "pulsar-1 pulsar.published", "pulsar-1 message.sent"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestAnEntryFollowsFromItsOwnTopicAlone: neither another topic's message nor an acknowledgement's cursor ledger is what led to it.
+func TestAnEntryFollowsFromItsOwnTopicAlone(t *testing.T) {
+	other := message("client", "pulsar-1", "pulsar", "SEND", "persistent://public/default/other", 1, false)
+	for name, opened := range map[string]trace.LedgerOpened{
+		"of one topic":      {Ledger: 4, ManagedLedger: ledgerOne},
+		"of a cursor":       {Ledger: 4, ManagedLedger: "public/default/persistent/other", Cursor: "readers"},
+		"that nobody knows": {Ledger: 5},
+	} {
+		got := chain(on("pulsar-1", opened), on("pulsar-1", trace.MessageReceived{Message: other}), on("pulsar-1", trace.MessageSent{Message: addEntry(false)}))
+		if !slices.Equal(got, []string{"pulsar-1 message.sent"}) {
+			t.Errorf("an entry of the ledger %s follows from %q", name, got)
+		}
+	}
+}
+
+// TestWhatIsReadLaterFollowsFromItsFlow: a consumer that comes late is fed because it asks, not because of the newest message.
+func TestWhatIsReadLaterFollowsFromItsFlow(t *testing.T) {
+	got := chain(
+		on("pulsar-1", trace.MessageReceived{Message: message("client", "pulsar-1", "pulsar", "FLOW", topicOne, 1, false)}),
+		on("pulsar-1", trace.PulsarPublished{Topic: topicOne, Ledger: 4, Entry: 99}),
+		on("pulsar-1", trace.PulsarDispatched{Topic: topicOne, Ledger: 4, Entry: 3}),
+	)
+	if !slices.Equal(got, []string{"pulsar-1 message.received", "pulsar-1 pulsar.dispatched"}) {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -45,6 +45,14 @@ func (c *consequences) remember(record *trace.Record) {
 	}
 }
 
+// name remembers what something is called; when there are too many names, all are forgotten.
+func (c *consequences) name(key, called string) {
+	if len(c.clients) >= len(c.ring) {
+		clear(c.clients)
+	}
+	c.clients[key] = called
+}
+
 func (c *consequences) forget(fact ...string) {
 	key := strings.Join(fact, "|")
 	if _, known := c.newest[key]; known {
@@ -91,8 +99,6 @@ func (c *consequences) rememberReceipt(record *trace.Record, m trace.Message) {
 	c.note(record, "received", node, m.Name)
 	c.note(record, "received", node, m.Name, m.Subject)
 	switch {
-	case m.Name == "SEND":
-		c.note(record, "publishing", node)
 	case m.Name == "ADD_ENTRY":
 		c.note(record, "adding", node, m.Subject, number(m.Offset))
 	case wakes[m.Name]:
@@ -119,10 +125,7 @@ func (c *consequences) rememberEnsemble(record *trace.Record) {
 	case trace.SessionCreated:
 		c.note(record, "session", event.Session)
 	case trace.SessionConnected:
-		if len(c.clients) >= len(c.ring) {
-			clear(c.clients)
-		}
-		c.clients[event.Session] = event.Client
+		c.name(event.Session, event.Client)
 	case trace.SessionDisconnected:
 		c.note(record, "disconnected", event.Session)
 	case trace.SessionEnded:
@@ -166,7 +169,7 @@ func (c *consequences) rememberPulsar(record *trace.Record) {
 	node := record.Node
 	switch event := record.Data.(type) {
 	case trace.BookieRegistered:
-		c.clients["bookie "+event.Bookie] = node
+		c.name("bookie "+event.Bookie, node)
 	case trace.PulsarBundleOwned:
 		c.note(record, "bundle", node)
 		c.note(record, "bundle", node, event.Namespace, event.Bundle)
@@ -175,7 +178,7 @@ func (c *consequences) rememberPulsar(record *trace.Record) {
 	case trace.PulsarConsumerDetached:
 		c.note(record, "consumers", node, event.Topic)
 	case trace.PulsarPublished:
-		c.note(record, "published", node, event.Topic)
+		c.note(record, "published", node, event.Topic, number(event.Entry))
 	case trace.PulsarDispatched:
 		c.note(record, "dispatched", node, event.Topic)
 	case trace.EntryStored:
@@ -184,6 +187,9 @@ func (c *consequences) rememberPulsar(record *trace.Record) {
 		c.note(record, "confirmed", node, ledgerName(event.Ledger))
 	case trace.LedgerOpened:
 		c.note(record, "ledger", node)
+		if topic := trace.TopicOf(event.ManagedLedger); topic != "" && event.Cursor == "" {
+			c.name(topicOf(ledgerName(event.Ledger)), topic)
+		}
 	case trace.LedgerRecoveryStarted:
 		c.note(record, "recovery", number(event.Ledger))
 	case trace.LedgerClosed:
