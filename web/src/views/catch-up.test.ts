@@ -63,4 +63,16 @@ describe('a page that slept', () => {
     await answer();
     expect(telling.store.lastN).toBe(30);
   });
+
+  it('forgets the gap it was filling when a later snapshot begins anew', async () => {
+    const { telling, catchUp, ended, answer } = page((after, upTo) => records(after + 1, upTo));
+    catchUp.begin(snapshot(20));
+    catchUp.hold(records(21, 22));
+    expect(catchUp.begin(snapshot(90_000))).toBe(false);
+    telling.begin(snapshot(90_000));
+    expect(catchUp.busy).toBe(false);
+    await answer();
+    expect(ended).toEqual([]);
+    expect([telling.store.firstN, telling.store.lastN]).toEqual([90_000, 90_000]);
+  });
 });

@@ -27,11 +27,12 @@ export class CatchUp {
     return this.wanted !== undefined;
   }
 
-  /** Takes a later snapshot; false when there is no gap that could be filled. */
+  /** Takes a later snapshot; false when there is no gap that could be filled. Either way what an earlier one waited for is not wanted any more. */
   begin(frame: SnapshotFrame): boolean {
     const { store } = this.telling;
-    if (!store.ready || frame.n < store.lastN || frame.n - store.lastN > GAP_LIMIT || frame.window.firstN > store.lastN) return false;
     this.held = [];
+    this.wanted = undefined;
+    if (!store.ready || frame.n < store.lastN || frame.n - store.lastN > GAP_LIMIT || frame.window.firstN > store.lastN) return false;
     this.wanted = frame;
     void this.fill(frame);
     return true;
