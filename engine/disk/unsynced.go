@@ -67,9 +67,10 @@ type unsyncedFile struct {
 	cuts   int         // how often the file was shortened
 	dirty  atomic.Bool // anything at all was ever written
 
-	images sync.Mutex
-	undo   []image // oldest first
-	undone int64   // bytes in undo
+	images  sync.Mutex
+	undo    []image // oldest first
+	undone  int64   // bytes in undo
+	dropped int     // images that Syncs have dropped from the front of undo: what a Sync covers is counted from the first one ever
 }
 
 // image is what was in a place before a write.
@@ -370,12 +371,13 @@ func (f *volatileFile) Truncate(size int64) error {
 	return nil
 }
 
-// Sync implements [File]. It covers the writes that were done when it began.
+// Sync implements [File]. It covers the writes that were done when it began. Syncs of a file may overlap: each drops what it covers and
+// another one has not dropped yet.
 func (f *volatileFile) Sync() error {
 	u := f.of
 	u.mu.Lock()
 	size, err := f.File.Size()
-	covered, cuts := len(u.undo), u.cuts
+	covered, cuts := u.dropped+len(u.undo), u.cuts
 	u.mu.Unlock()
 	if err != nil {
 		return err
@@ -389,9 +391,12 @@ func (f *volatileFile) Sync() error {
 		return nil // what was covered is no longer the file's beginning: the next Sync tells
 	}
 	u.synced = max(u.synced, size)
-	for _, done := range u.undo[:covered] {
-		u.undone -= int64(len(done.data))
+	if n := covered - u.dropped; n > 0 {
+		for _, done := range u.undo[:n] {
+			u.undone -= int64(len(done.data))
+		}
+		u.undo = append([]image(nil), u.undo[n:]...)
+		u.dropped += n
 	}
-	u.undo = append([]image(nil), u.undo[covered:]...)
 	return nil
 }
