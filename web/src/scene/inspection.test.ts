@@ -6,7 +6,7 @@ import { TraceStore } from '../trace/store';
 import type { TypedRecord, WireRecord } from '../trace/types';
 import { factsOf } from './facts';
 import { inspectionOf, overviewOf } from './inspection';
-import { concerns, isMessage, recordText } from './records';
+import { concerns, isEveryday, isMessage, recordText } from './records';
 import { keyOf, nameOf, partitionNamed, thingsOf, topicNamed, type Thing } from './things';
 
 function craftedStore(): TraceStore {
@@ -118,4 +118,26 @@ describe('an inspection', () => {
   it('begins with an overview of what can be inspected', () => {
     expect(overviewOf(store, store.lastN, []).lists.length).toBe(8);
   });
+});
+
+describe('what a new controller found', () => {
+  const of = (kind: string, data: object) => ({ n: 1, time: 0, node: 'kafka-2', seq: 1, kind, data }) as unknown as TypedRecord;
+  const state = { topic: 'orders', partition: 0, leader: 1, leaderEpoch: 4, isr: [1], replicas: [1], partitionEpoch: 2, controllerEpoch: 3, reason: 'taken-over' };
+
+  it('is not told as if it happened again', () => {
+    expect(told(of('kafka.topicCreated', { topic: 'orders', topicID: 'a', replicas: [[1]], found: true }))).toBe('kafka-2 became controller and found topic orders.');
+    expect(told(of('kafka.partitionStateChanged', state))).toBe('kafka-2 became controller and found orders-0 led by kafka-1, leader epoch 4.');
+    expect(told(of('kafka.partitionStateChanged', { ...state, leader: -1 }))).toContain('found orders-0 without a leader');
+  });
+
+  it('is told apart from what did happen', () => {
+    expect(told(of('kafka.topicCreated', { topic: 'orders', topicID: 'a', replicas: [[1]] }))).toContain('was created');
+    expect(told(of('kafka.partitionStateChanged', { ...state, reason: 'election-clean' }))).toContain('now leads');
+  });
+});
+
+it('the shape of a log is told in words, among what is routine', () => {
+  const record = { n: 1, time: 0, node: 'kafka-2', seq: 1, kind: 'kafka.logShapeChanged', data: { topic: 'orders', partition: 0, segments: [], segmentCount: 2, epochs: [{ epoch: 5, start: 9 }] } } as unknown as TypedRecord;
+  expect(told(record)).toBe('the log of orders-0 on kafka-2 has 2 segments; its newest leader epoch is 5');
+  expect(isEveryday(record)).toBe(true);
 });

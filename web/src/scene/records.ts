@@ -7,13 +7,21 @@ import { named, replicaOf, type Thing } from './things';
 
 /** A record as one sentence: the story's own if it is notable, else one that says what it is. */
 export function recordText(record: TypedRecord, state: State): Text {
-  return sentenceOf(record, state)?.text ?? everydayText(record);
+  return takenOver(record) ?? sentenceOf(record, state)?.text ?? everydayText(record);
+}
+
+/** A new controller says again what it found: nothing was created, and nobody leads who did not lead before. */
+function takenOver({ node, kind, data }: TypedRecord): Text | undefined {
+  if (kind === 'kafka.topicCreated' && data.found) return { key: 'record.topicFound', params: { node, topic: data.topic } };
+  if (kind !== 'kafka.partitionStateChanged' || data.reason !== 'taken-over') return undefined;
+  const found = { node, partition: partitionOf(data), epoch: String(data.leaderEpoch) };
+  return data.leader < 0 ? { key: 'record.leaderlessFound', params: found } : { key: 'record.leaderFound', params: { ...found, leader: `kafka-${data.leader}` } };
 }
 
 /** Records that come by the thousand under load: nobody reads all of them. */
 const EVERYDAY = new Set([
   'message.sent', 'message.received', 'kafka.appended', 'kafka.highWatermarkAdvanced', 'kafka.followerFetched', 'kafka.acknowledged', 'kafka.requestDelayed',
-  'kafka.offsetCommitted', 'pulsar.published', 'pulsar.dispatched', 'pulsar.cursorMoved', 'bookkeeper.entryStored', 'bookkeeper.lastAddConfirmedAdvanced',
+  'kafka.offsetCommitted', 'kafka.logShapeChanged', 'pulsar.published', 'pulsar.dispatched', 'pulsar.cursorMoved', 'bookkeeper.entryStored', 'bookkeeper.lastAddConfirmedAdvanced',
   'ensemble.commitAdvanced', 'ensemble.watchSet', 'ensemble.watchFired', 'ensemble.logAppended', 'pulsar.brokerMeasured', 'pulsar.subscriptionMeasured',
 ]);
 
@@ -50,6 +58,8 @@ function everydayText(record: TypedRecord): Text {
       return { key: 'record.committed', params: { group: record.data.group, partition: partitionOf(record.data), offset: record.data.offset } };
     case 'kafka.replicaRoleChanged':
       return { key: 'record.role', params: { node, partition: partitionOf(record.data), role: record.data.role, epoch: String(record.data.leaderEpoch), leo: record.data.leo } };
+    case 'kafka.logShapeChanged':
+      return { key: 'record.logShape', params: { node, partition: partitionOf(record.data), count: record.data.segmentCount, epoch: String(record.data.epochs?.at(-1)?.epoch ?? '–') } };
     case 'kafka.partitionStateChanged':
       return { key: 'record.partitionState', params: { node, partition: partitionOf(record.data), reason: record.data.reason } };
     case 'pulsar.published':

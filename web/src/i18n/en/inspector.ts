@@ -144,4 +144,11 @@ export const inspector = {
   'field.ackQuorumSize': 'How many of them must confirm an entry.',
   'field.segment': 'From which entry on which bookies.',
   'field.digestType': 'How readers check entries.',
+  'record.topicFound': '{node} became controller and found topic {topic}.',
+  'record.leaderFound': '{node} became controller and found {partition} led by {leader}, leader epoch {epoch}.',
+  'record.leaderlessFound': '{node} became controller and found {partition} without a leader, leader epoch {epoch}.',
+  'record.logShape': {
+    one: 'the log of {partition} on {node} has 1 segment; its newest leader epoch is {epoch}',
+    other: 'the log of {partition} on {node} has {count} segments; its newest leader epoch is {epoch}',
+  },
 } as const satisfies Record<string, string | Forms>;

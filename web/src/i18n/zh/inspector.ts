@@ -145,4 +145,8 @@ export const inspector: Translation<typeof en> = {
   'field.ackQuorumSize': '其中多少个必须确认一个 entry。',
   'field.segment': '从哪个 entry 起由哪些 bookie 存放。',
   'field.digestType': '读取方如何校验 entry。',
+  'record.topicFound': '{node} 成为 controller 时，topic {topic} 已经存在。',
+  'record.leaderFound': '{node} 成为 controller 时，{partition} 由 {leader} 任 leader，leader epoch 为 {epoch}。',
+  'record.leaderlessFound': '{node} 成为 controller 时，{partition} 没有 leader，leader epoch 为 {epoch}。',
+  'record.logShape': { other: '{node} 上 {partition} 的日志有 {count} 个段，最新的 leader epoch 为 {epoch}' },
 };
