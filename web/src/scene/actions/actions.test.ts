@@ -43,6 +43,22 @@ describe('an action', () => {
     expect(command).toContain('kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9092');
   });
 
+  it('elects all partitions of a topic, by command as by button', () => {
+    const { requests, command } = send('kafka-elect', { topic: 'demo' });
+    expect(requests[0]!.body).toEqual({ topic: 'demo', type: 'preferred' });
+    const named = JSON.parse(/'(.*)'/.exec(command)![1]!) as { partitions: { partition: number }[] };
+    const { partitions } = sceneOf(state).kafka.topics.find(({ topic }) => topic === 'demo')!;
+    expect(partitions).toBeGreaterThan(1);
+    expect(named.partitions.map(({ partition }) => partition)).toEqual(Array.from({ length: partitions }, (_, partition) => partition));
+  });
+
+  it('carries out what it lets Kafka propose', () => {
+    expect(send('kafka-balance', { topic: 'demo', brokers: '1, 2' }).command.split('\n').slice(1)).toEqual([
+      expect.stringMatching(/--broker-list 1,2 --generate .*> move\.json$/),
+      expect.stringMatching(/--reassignment-json-file move\.json --execute$/),
+    ]);
+  });
+
   it('sends nothing that makes no sense', () => {
     expect(send('kafka-reassign', { brokers: 'kafka-1' }).requests).toEqual([]);
     expect(send('kafka-create', { configs: 'min.insync.replicas' }).requests).toEqual([]);

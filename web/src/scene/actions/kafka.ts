@@ -7,7 +7,7 @@ const tool = (name: string, at: Addresses) => `${name}.sh --bootstrap-server ${a
 export function kafkaActions(scene: Scene): Action[] {
   const topics = clientTopics(scene);
   const brokers = scene.kafka.brokers.map(({ id }) => id);
-  return [create(brokers.length), change(topics), remove(topics), move(topics, brokers), spread(topics, brokers), elect(topics)];
+  return [create(brokers.length), change(topics), remove(topics), move(topics, brokers), spread(topics, brokers), elect(topics, scene)];
 }
 
 function create(brokers: number): Action {
@@ -102,13 +102,15 @@ function spread(topics: readonly string[], brokers: readonly number[]): Action {
       const list = (brokerList(text(values, 'brokers')) ?? []).join(',');
       return [
         `echo '${JSON.stringify({ version: 1, topics: moved })}' > topics.json`,
-        `${tool('kafka-reassign-partitions', at)} --topics-to-move-json-file topics.json --broker-list ${list} --generate`,
+        `${tool('kafka-reassign-partitions', at)} --topics-to-move-json-file topics.json --broker-list ${list} --generate | sed '1,/^Proposed/d' > move.json`,
+        `${tool('kafka-reassign-partitions', at)} --reassignment-json-file move.json --execute`,
       ].join('\n');
     },
   };
 }
 
-function elect(topics: readonly string[]): Action {
+function elect(topics: readonly string[], scene: Scene): Action {
+  const partitions = (topic: string) => Array.from({ length: scene.kafka.topics.find((one) => one.topic === topic)?.partitions ?? 0 }, (_, partition) => ({ topic, partition }));
   return {
     id: 'kafka-elect', title: 'do.elect', help: 'do.electHelp', button: 'do.hold', dangerous: true,
     fields: [
@@ -119,7 +121,7 @@ function elect(topics: readonly string[]): Action {
     command: (values, at) => {
       const topic = text(values, 'topic');
       const whole = `${tool('kafka-leader-election', at)} --election-type ${text(values, 'type')}`;
-      return topic ? `echo '${JSON.stringify({ partitions: [{ topic, partition: 0 }] })}' > partitions.json\n${whole} --path-to-json-file partitions.json` : `${whole} --all-topic-partitions`;
+      return topic ? `echo '${JSON.stringify({ partitions: partitions(topic) })}' > partitions.json\n${whole} --path-to-json-file partitions.json` : `${whole} --all-topic-partitions`;
     },
   };
 }
