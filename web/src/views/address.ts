@@ -9,7 +9,7 @@ export interface Reading {
   symbol?: string;
 }
 
-const VIEWS: readonly View[] = ['picture', 'table', 'charts'];
+const VIEWS: readonly View[] = ['picture', 'table', 'charts', 'story'];
 const NAME = /^\d\d-[a-z0-9-]+$/;
 
 /** Reads ?note=, ?lab=, ?view= and ?source= with &symbol=; undefined when there is none of them, or what is there names nothing. */
