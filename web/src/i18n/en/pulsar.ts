@@ -47,7 +47,8 @@ export const pulsar = {
   'storage.legend.lost': 'on a dead bookie',
   'storage.legend.change': 'ensemble change',
   'cursor.legend.acknowledged': 'acknowledged',
-  'cursor.legend.pending': 'with a consumer',
+  'cursor.legend.pending': 'with a consumer (which: assumed)',
+  'cursor.legend.pendingAbout': 'How many entries consumers hold is known. Which ones is not: the first behind the mark-delete position that are not acknowledged are drawn.',
   'cursor.legend.waiting': 'backlog',
   'cursor.legend.mark': 'mark-delete',
 

@@ -48,7 +48,8 @@ export const pulsar: Translation<typeof en> = {
   'storage.legend.lost': '在失效的 bookie 上',
   'storage.legend.change': 'ensemble 更换',
   'cursor.legend.acknowledged': '已确认',
-  'cursor.legend.pending': '在消费者手中',
+  'cursor.legend.pending': '在消费者手中（位置为推定）',
+  'cursor.legend.pendingAbout': '消费者手中有多少个 entry 是已知的，具体是哪些则不得而知：这里画的是 mark-delete 位置之后最靠前的未确认 entry。',
   'cursor.legend.waiting': '积压',
   'cursor.legend.mark': 'mark-delete',
 
