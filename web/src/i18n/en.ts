@@ -489,7 +489,6 @@ export const en = {
   'lab.observed': 'Observed',
   'lab.hint': 'Hint',
   'lab.showMoment': 'Show the moment that decides it',
-  'lab.steps': 'What the solution did',
   'lab.verdict.passed': 'passed',
   'lab.verdict.notYet': 'not yet',
   'lab.verdict.lost': 'cannot pass any more in this attempt',

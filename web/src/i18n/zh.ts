@@ -486,7 +486,6 @@ export const zh: Catalogue = {
   'lab.observed': '观察到',
   'lab.hint': '提示',
   'lab.showMoment': '查看起决定作用的时刻',
-  'lab.steps': '答案做了什么',
   'lab.verdict.passed': '通过',
   'lab.verdict.notYet': '尚未通过',
   'lab.verdict.lost': '本次尝试已无法通过',

@@ -14,7 +14,6 @@ export const ensemble = {
   'ensemble.endedTitle': 'Sessions that ended last',
   'ensemble.noFired': 'No watch has fired yet.',
   'ensemble.noEnded': 'No session has ended yet.',
-  'ensemble.fired': '{path} {event}: {client} is told by {server}',
   'ensemble.expiredOf': 'The session of {client} expired.',
   'ensemble.closedOf': '{client} closed its session.',
   'ensemble.goneWithIt': 'Gone with it:',

@@ -15,7 +15,6 @@ export const ensemble: Translation<typeof en> = {
   'ensemble.endedTitle': '最近结束的会话',
   'ensemble.noFired': '还没有 watch 被触发。',
   'ensemble.noEnded': '还没有会话结束。',
-  'ensemble.fired': '{path} {event}：{server} 通知 {client}',
   'ensemble.expiredOf': '{client} 的会话过期。',
   'ensemble.closedOf': '{client} 关闭了会话。',
   'ensemble.goneWithIt': '随之消失：',
