@@ -177,6 +177,7 @@ type stage struct {
 	run     *Run
 	undo    []func(ctx context.Context) error // what puts things right again, in the order of doing
 	current int                               // steps begun
+	mended  map[[2]string]fabric.Link         // by sender and receiver: the rule of a link that was cut, without the cut
 }
 
 // step begins the next step.
@@ -231,20 +232,38 @@ func (s *stage) until(ctx context.Context, what string, holds func(*world.State)
 	}
 }
 
-// cut cuts the link between two nodes in both directions, until the end or mend.
+// cut cuts the link between two nodes in both directions, until mend or the end. At the end the rules are as they were found, which may
+// be the user's own.
 func (s *stage) cut(a, b string) error {
+	control := s.player.config.Control
+	found := map[[2]string]fabric.Link{{a, b}: {}, {b, a}: {}}
+	for _, rule := range control.Links() {
+		if link := [2]string{rule.From, rule.To}; link == [2]string{a, b} || link == [2]string{b, a} {
+			found[link] = rule.Link
+		}
+	}
+	s.later(func(context.Context) error {
+		return errors.Join(control.SetLink(a, b, found[[2]string{a, b}]), control.SetLink(b, a, found[[2]string{b, a}]))
+	})
+	if s.mended == nil {
+		s.mended = map[[2]string]fabric.Link{}
+	}
 	for _, link := range [][2]string{{a, b}, {b, a}} {
-		if err := s.player.config.Control.SetLink(link[0], link[1], fabric.Link{Cut: true}); err != nil {
+		rule := found[link]
+		rule.Cut = false
+		s.mended[link] = rule
+		rule.Cut = true
+		if err := control.SetLink(link[0], link[1], rule); err != nil {
 			return err
 		}
 	}
-	s.later(func(context.Context) error { return s.mend(a, b) })
 	return nil
 }
 
+// mend heals what cut has cut, so that the script can go on: what else the user had set for the link holds again, but no cut of theirs.
 func (s *stage) mend(a, b string) error {
 	control := s.player.config.Control
-	return errors.Join(control.SetLink(a, b, fabric.Link{}), control.SetLink(b, a, fabric.Link{}))
+	return errors.Join(control.SetLink(a, b, s.mended[[2]string{a, b}]), control.SetLink(b, a, s.mended[[2]string{b, a}]))
 }
 
 // down takes a node down by an action, until the end or up.
