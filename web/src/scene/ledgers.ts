@@ -77,14 +77,40 @@ export function ledgersScene(state: State): LedgersScene {
   const nameOf = bookieNames(state);
   const entries = entriesByBookie(state);
   const addressOf = new Map([...nameOf].map(([address, name]) => [name, address]));
+  const gone = goneBookies(state, nameOf);
   const bookies = nodeCards(state, 'bookie').map((card) => {
     const address = addressOf.get(card.name) ?? '';
-    return { ...card, address, registered: own(state.pulsar.bookies, address)?.registered ?? false, gone: isGone(card, own(state.pulsar.bookies, address)?.registered ?? false), entries: entries.get(address) ?? 0 };
+    return { ...card, address, registered: isRegistered(state, address), gone: gone.has(card.name), entries: entries.get(address) ?? 0 };
   });
-  const gone = new Set(bookies.filter((bookie) => bookie.gone).map(({ name }) => name));
   const ledgers = Object.entries(state.pulsar.ledgers).map(([id, ledger]) => ledgerRow(Number(id), ledger, nameOf, gone));
   ledgers.sort((a, b) => Number(a.cursor !== '') - Number(b.cursor !== '') || Number(a.state === 'closed') - Number(b.state === 'closed') || byName(a.label, b.label) || b.id - a.id);
   return { bookies, ledgers, underReplicated: ledgers.filter((ledger) => ledger.underReplicated > 0).length };
+}
+
+/** The same count without the picture, for a chart that has it of every second. */
+export function underReplicatedLedgers(state: State): number {
+  const nameOf = bookieNames(state);
+  const gone = goneBookies(state, nameOf);
+  if (gone.size === 0) return 0;
+  return Object.values(state.pulsar.ledgers).filter((ledger) => lackingFragments(fragmentsOf(changesOf(ledger, nameOf), lastEntryOf(ledger), gone)) > 0).length;
+}
+
+/** The names of the bookies whose copies cannot be read. */
+function goneBookies(state: State, nameOf: Map<string, string>): ReadonlySet<string> {
+  const addressOf = new Map([...nameOf].map(([address, name]) => [name, address]));
+  const cards = new Map(nodeCards(state, 'bookie').map((card) => [card.name, card]));
+  const gone = new Set<string>();
+  for (const card of cards.values()) if (isGone(card, isRegistered(state, addressOf.get(card.name) ?? ''))) gone.add(card.name);
+  // One that was taken away has no node any more.
+  for (const [address, { registered }] of Object.entries(state.pulsar.bookies)) {
+    const name = nameOf.get(address) ?? address;
+    if (!cards.has(name) && !registered) gone.add(name);
+  }
+  return gone;
+}
+
+function isRegistered(state: State, address: string): boolean {
+  return own(state.pulsar.bookies, address)?.registered ?? false;
 }
 
 /** A bookie that starts or is frozen may answer soon; one that is down does not, nor does one whose registration has expired. */
@@ -113,10 +139,8 @@ function entriesByBookie(state: State): Map<string, number> {
 
 function ledgerRow(id: number, ledger: Ledger, nameOf: Map<string, string>, gone: ReadonlySet<string>): LedgerRow {
   const named = (address: string) => nameOf.get(address) ?? address;
-  const newest = Math.max(-1, ...Object.values(ledger.stored).map((stored) => stored.lastEntry));
-  const end = ledger.state === 'closed' ? ledger.lastEntry : ledger.lastAddConfirmed;
-  const changes = ledger.ensembles.map(({ firstEntry, bookies }) => ({ firstEntry, bookies: bookies.map(named) }));
-  const last = ledger.state === 'closed' ? end : Math.max(end, newest);
+  const changes = changesOf(ledger, nameOf);
+  const last = lastEntryOf(ledger);
   const fragments = fragmentsOf(changes, last, gone);
   return {
     id,
@@ -131,12 +155,25 @@ function ledgerRow(id: number, ledger: Ledger, nameOf: Map<string, string>, gone
     writeQuorum: ledger.writeQuorum,
     ackQuorum: ledger.ackQuorum,
     lastAddConfirmed: ledger.lastAddConfirmed,
-    end,
+    end: ledger.state === 'closed' ? ledger.lastEntry : ledger.lastAddConfirmed,
     changes,
     fragments,
-    underReplicated: fragments.filter(({ missing, firstEntry, lastEntry }) => missing.length > 0 && lastEntry >= firstEntry).length,
+    underReplicated: lackingFragments(fragments),
     stripes: stripes(ledger, changes, last, named),
   };
+}
+
+function changesOf(ledger: Ledger, nameOf: Map<string, string>): LedgerRow['changes'] {
+  return ledger.ensembles.map(({ firstEntry, bookies }) => ({ firstEntry, bookies: bookies.map((address) => nameOf.get(address) ?? address) }));
+}
+
+/** The last entry of a closed ledger, the last one that is known to be anywhere of an open one. */
+function lastEntryOf({ state, lastEntry, lastAddConfirmed, stored }: Ledger): number {
+  return state === 'closed' ? lastEntry : Math.max(-1, lastAddConfirmed, ...Object.values(stored).map((one) => one.lastEntry));
+}
+
+function lackingFragments(fragments: readonly Fragment[]): number {
+  return fragments.filter(({ missing, firstEntry, lastEntry }) => missing.length > 0 && lastEntry >= firstEntry).length;
 }
 
 function fragmentsOf(changes: LedgerRow['changes'], last: number, gone: ReadonlySet<string>): Fragment[] {

@@ -3,7 +3,7 @@ import { emptyState } from '../trace/reducer';
 import type { Ledger, Lookup, State, Subscription } from '../trace/types';
 import { cursorBar, Ranks } from './cursor';
 import { placeFlags } from './flags';
-import { ledgersScene } from './ledgers';
+import { ledgersScene, underReplicatedLedgers } from './ledgers';
 import { lastLookup, lookupChains } from './lookups';
 import { pulsarFindings, pulsarTables } from './pulsar-tables';
 import { sceneOf } from './scene';
@@ -172,6 +172,33 @@ describe('ledgers in fragments', () => {
     state.pulsar.ledgers[7]!.ensembles = [{ firstEntry: 0, bookies: ['a', 'b', 'c'] }];
     state.nodes['bookie-1']!.state = 'killed';
     expect(ledgersScene(state).ledgers[0]!.underReplicated).toBe(0);
+  });
+
+  it('are counted alike by the grid and by the chart, whatever state a bookie is in', () => {
+    for (const nodeState of ['running', 'starting', 'paused', 'stopped', 'killed', 'failed', 'lost']) {
+      for (const registered of [true, false]) {
+        const state = fourBookies();
+        state.nodes['bookie-2']!.state = nodeState;
+        state.pulsar.bookies.b!.registered = registered;
+        const lacks = nodeState === 'running' ? !registered : nodeState !== 'starting' && nodeState !== 'paused';
+        expect([ledgersScene(state).underReplicated, underReplicatedLedgers(state)], `${nodeState}, ${registered}`).toEqual([Number(lacks), Number(lacks)]);
+      }
+    }
+  });
+
+  it('lack the copies of a bookie that was taken away', () => {
+    const state = fourBookies();
+    delete state.nodes['bookie-2'];
+    state.pulsar.bookies.b!.registered = false;
+    expect([ledgersScene(state).underReplicated, underReplicatedLedgers(state)]).toEqual([1, 1]);
+  });
+
+  it('count once a ledger, and not where a fragment is empty', () => {
+    const state = fourBookies();
+    state.nodes['bookie-2']!.state = 'killed';
+    state.pulsar.ledgers[8] = ledger({ lastAddConfirmed: 5, ensembles: [{ firstEntry: 0, bookies: ['a', 'b', 'c'] }, { firstEntry: 0, bookies: ['a', 'd', 'c'] }] });
+    state.pulsar.ledgers[9] = ledger({ lastAddConfirmed: -1 });
+    expect([ledgersScene(state).underReplicated, underReplicatedLedgers(state)]).toEqual([1, 1]);
   });
 
   it('are told in the table and in a sentence', () => {

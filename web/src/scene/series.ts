@@ -3,7 +3,7 @@ import type { State, TypedRecord } from '../trace/types';
 import { kafkaScene } from './kafka';
 import { Latencies } from './latency';
 import { pulsarScene } from './pulsar';
-import { underReplicatedLedgers } from './replication';
+import { underReplicatedLedgers } from './ledgers';
 
 /** What happened in one second of the recorded clock, and how things stood at its end. */
 export interface Second {
