@@ -18,7 +18,8 @@ type Frame struct {
 	// kind of frame between ensemble servers; 0 where the bytes tell themselves.
 	Kind, Version int16
 	Head, Body    []byte
-	// More copies what is not in memory, such as a section of a file, and returns how much it copied. It may be nil.
+	// More copies what is not in one piece with Head and Body, and returns how much it copied. It must not wait: what it cannot have at
+	// once, such as a section of a file on a slow or paused disk, it leaves out, and all after it. It may be nil.
 	More func(into []byte) int
 }
 
@@ -30,7 +31,7 @@ type CapturedFrame struct {
 	Kind     int16  `json:"kind"`
 	Version  int16  `json:"version"`
 	Size     int64  `json:"size"`  // of the whole message
-	Bytes    []byte `json:"bytes"` // its beginning, at most 4 KiB
+	Bytes    []byte `json:"bytes"` // its beginning, at most 4 KiB; less when the rest was in a file that could not be read at once
 }
 
 // message is an event about a message.
@@ -74,8 +75,10 @@ type frames struct {
 	next  int           // where the next frame begins
 	kept  []frameInRing // the oldest first; those before first are overwritten
 	first int
-	spare [maxFrame]byte // under mu
 }
+
+// beginnings are buffers in which a message's beginning is put together before any lock is taken.
+var beginnings = sync.Pool{New: func() any { return new([maxFrame]byte) }}
 
 type frameInRing struct {
 	seq      uint64
@@ -88,16 +91,26 @@ type frameInRing struct {
 }
 
 func (f *frames) keep(seq uint64, m Message, frame Frame) {
+	buffer := beginnings.Get().(*[maxFrame]byte)
+	defer beginnings.Put(buffer)
+	if begin := frame.beginning(buffer); len(begin) > 0 {
+		f.add(seq, m, frame, begin)
+	}
+}
+
+// beginning puts the frame's first bytes together.
+func (frame Frame) beginning(into *[maxFrame]byte) []byte {
+	size := copy(into[:], frame.Head)
+	size += copy(into[size:], frame.Body)
+	if frame.More != nil && size < maxFrame {
+		size += frame.More(into[size:])
+	}
+	return into[:size]
+}
+
+func (f *frames) add(seq uint64, m Message, frame Frame, begin []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	begin := append(f.spare[:0], frame.Head[:min(len(frame.Head), maxFrame)]...)
-	begin = append(begin, frame.Body[:min(len(frame.Body), maxFrame-len(begin))]...)
-	if frame.More != nil && len(begin) < maxFrame {
-		begin = begin[:len(begin)+frame.More(f.spare[len(begin):])]
-	}
-	if len(begin) == 0 {
-		return
-	}
 	at := f.place(begin)
 	if len(f.kept)-f.first >= maxFrames {
 		f.first++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 func sentMessage(size int, correlation int64) MessageSent {
@@ -93,6 +94,40 @@ func TestOnlyMessagesWithARecordAreCaptured(t *testing.T) {
 	var none *Tracer
 	if _, found := none.Frame(1); found || none.EmitMessage(Ref{}, sentMessage(1, 1), frame) != (Ref{}) {
 		t.Error("a nil tracer captures nothing")
+	}
+}
+
+// TestAMessageThatTakesLongHoldsNobodyUp: whatever happens while one message is copied, others are traced and can be looked at.
+func TestAMessageThatTakesLongHoldsNobodyUp(t *testing.T) {
+	tracer := NewTracer("run", "kafka-1", 100)
+	copying, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan Ref)
+	go func() {
+		ended <- tracer.EmitMessage(Ref{}, sentMessage(12, 1), Frame{Head: []byte("slow"), More: func(into []byte) int {
+			close(copying)
+			<-goOn
+			return copy(into, "ly")
+		}})
+	}()
+	<-copying
+	var other CapturedFrame
+	found := make(chan bool)
+	go func() {
+		ref := tracer.EmitMessage(Ref{}, sentMessage(12, 2), Frame{Head: []byte("fast")})
+		got, is := tracer.Frame(ref.Seq)
+		other = got
+		found <- is
+	}()
+	select {
+	case is := <-found:
+		if !is || string(other.Bytes) != "fast" {
+			t.Errorf("%v %+v", is, other)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a message is not traced while another one is copied")
+	}
+	close(goOn)
+	if frame, is := tracer.Frame((<-ended).Seq); !is || string(frame.Bytes) != "slowly" {
+		t.Errorf("%v %+v", is, frame)
 	}
 }
 

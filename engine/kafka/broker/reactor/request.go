@@ -143,16 +143,17 @@ func (p *Payload) Close() {
 	p.parts = nil
 }
 
-// copyBeginning copies as much of the payload as there is room for, and returns how much that was. It is for looking at.
+// copyBeginning copies as much of the payload as there is room for, and returns how much that was. It is for looking at, and nobody waits
+// for a disk to be looked at: it ends before a section that cannot be had at once.
 func (p *Payload) copyBeginning(into []byte) (copied int) {
 	for _, part := range p.parts {
 		if part.section == nil {
 			copied += copy(into[copied:], part.bytes)
 			continue
 		}
-		inMemory, can := part.section.(interface{ ReadInto(bytes []byte) error })
-		size := min(len(into)-copied, int(part.section.Size()))
-		if !can || size > 0 && inMemory.ReadInto(into[copied:copied+size]) != nil {
+		size := int(min(int64(len(into)-copied), part.section.Size()))
+		atOnce, can := part.section.(interface{ ReadAtOnce(bytes []byte) bool })
+		if size > 0 && (!can || !atOnce.ReadAtOnce(into[copied:copied+size])) {
 			return copied
 		}
 		copied += size
