@@ -217,16 +217,49 @@ func TestCutAndDamagedMessages(t *testing.T) {
 	}
 }
 
+// nestedMulti is a multi whose operation is a multi, and so on.
+func nestedMulti(depth int) []byte {
+	frame := append(binary.BigEndian.AppendUint32(nil, uint32(8+9*depth)), 0, 0, 0, 7, 0, 0, 0, byte(protocol.OpMulti))
+	for range depth {
+		frame = append(frame, 0, 0, 0, byte(protocol.OpMulti), 0, 0xff, 0xff, 0xff, 0xff) // type, done, err
+	}
+	return frame
+}
+
+func TestNestedMultisAreNotTooDeep(t *testing.T) {
+	frame := nestedMulti(400)
+	m := Captured(trace.CapturedFrame{Protocol: "zookeeper", Kind: int16(protocol.OpMulti), Bytes: frame, Size: int64(len(frame))})
+	if deep := depthOf(m.Fields); deep > 2*maxDepth || !strings.Contains(m.Problem, "too deep") {
+		t.Errorf("%d fields deep: %q", deep, m.Problem)
+	}
+	frame = nestedMulti(3)
+	m = Captured(trace.CapturedFrame{Protocol: "zookeeper", Kind: int16(protocol.OpMulti), Bytes: frame, Size: int64(len(frame))})
+	if deep := depthOf(m.Fields); deep != 6 || !strings.Contains(m.Problem, "the bytes end here") { // body, three operations, header, type
+		t.Errorf("%d fields deep: %q\n%s", deep, m.Problem, list(m.Fields, ""))
+	}
+}
+
+func depthOf(fields []Field) (deepest int) {
+	for _, f := range fields {
+		deepest = max(deepest, 1+depthOf(f.Fields))
+	}
+	return deepest
+}
+
 func FuzzCaptured(f *testing.F) {
 	for _, frame := range messages() {
 		f.Add(frame.Protocol, frame.Kind, frame.Version, frame.Response, frame.Bytes)
 	}
 	f.Add("kafka", int16(3), int16(12), true, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Add("kafka", int16(0), int16(-1), false, []byte("\x00\x00\x00\x10\x00\x00\xff\xff\x00\x00\x00\x07\x00\x00\x7f\xff\xff\xff\x00\x00"))
+	f.Add("zookeeper", int16(protocol.OpMulti), int16(0), false, nestedMulti(40))
 	f.Fuzz(func(t *testing.T, protocol string, kind, version int16, response bool, bytes []byte) {
 		m := Captured(trace.CapturedFrame{Protocol: protocol, Kind: kind, Version: version, Response: response, Bytes: bytes, Size: int64(len(bytes))})
 		if count(m.Fields) > 3*maxFields {
 			t.Errorf("%d fields", count(m.Fields))
+		}
+		if deep := depthOf(m.Fields); deep > 3*maxDepth {
+			t.Errorf("fields %d deep", deep)
 		}
 		inPlace(t, bytes, m.Fields)
 		RecordBatch(bytes)

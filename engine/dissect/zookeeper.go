@@ -106,7 +106,12 @@ func (r *reader) zookeeper(op protocol.Op, answer bool) []Field {
 }
 
 // multi reads a list of operations or of their results, each behind a header, up to the header that says that it is the last.
+// An operation may be a list itself.
 func (r *reader) multi(answer bool) (fields []Field) {
+	if r.depth++; r.depth > maxDepth {
+		r.fail(errTooMany)
+	}
+	defer func() { r.depth-- }()
 	for r.err == nil {
 		header := r.group("header", "MultiHeader", func() []Field {
 			return r.jute(nil, []juteField{{"type", "int"}, {"done", "bool"}, {"err", "int"}})
