@@ -231,13 +231,14 @@ func (tt *topicTable) loadedTopic(name TopicName) *topic {
 	}
 }
 
-// all lists the topics that are loaded, by name.
+// count is how many topics are loaded or being loaded.
 func (tt *topicTable) count() int {
 	tt.mu.Lock()
 	defer tt.mu.Unlock()
 	return len(tt.entries)
 }
 
+// all lists the topics that are loaded, by name.
 func (tt *topicTable) all() []*topic {
 	tt.mu.Lock()
 	defer tt.mu.Unlock()
