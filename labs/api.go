@@ -32,7 +32,7 @@ func (a API) Send(ctx context.Context, method, path string, body io.Reader) ([]b
 		return nil, fmt.Errorf("%w; is the classroom running? Start it with: twinlog up", err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, LargestProgress))
+	answer, err := io.ReadAll(&bounded{response.Body, LargestProgress, fmt.Errorf("the answer of %s is over %d MiB, more than is read", address, LargestProgress>>20)})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package labs
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,8 +43,12 @@ func (e Entry) Follow(last Entry) Entry {
 	return e
 }
 
-// ErrBroken: a log of progress is not as it was written.
-var ErrBroken = errors.New("the log of progress is broken")
+var (
+	// ErrBroken: a log of progress is not as it was written.
+	ErrBroken = errors.New("the log of progress is broken")
+	// ErrTooLarge: a file of progress, or a line of it, is over its bound. Nothing is written or read of one, least of all its beginning.
+	ErrTooLarge = errors.New("the file of progress is too large")
+)
 
 // Head is the last entry of a student's log.
 type Head struct {
@@ -92,27 +97,78 @@ const (
 	maxEntryBytes   = 4 << 20
 )
 
-// WriteProgress writes the logs of students as one file.
+// WriteProgress writes the logs of students as one file. One that [ReadProgress] would refuse for its size is ErrTooLarge, and nothing of it
+// is written.
 func WriteProgress(w io.Writer, heads []Head, entries []Entry) error {
-	encoder := json.NewEncoder(w)
+	var file bytes.Buffer
+	encoder := json.NewEncoder(&file)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(fileHead{fileFormat, heads}); err != nil {
+	write := func(line any) error {
+		before := file.Len()
+		if err := encoder.Encode(line); err != nil {
+			return err
+		}
+		if file.Len() > LargestProgress {
+			return fmt.Errorf("%w: the logs of %d students are over %d MiB together; export them one by one: --student NAME", ErrTooLarge, len(heads), LargestProgress>>20)
+		}
+		if file.Len()-before >= maxEntryBytes {
+			return fmt.Errorf("%w: a line of it is over %d MiB", ErrTooLarge, maxEntryBytes>>20)
+		}
+		return nil
+	}
+	if err := write(fileHead{fileFormat, heads}); err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if err := encoder.Encode(entry); err != nil {
-			return err
+		if err := write(entry); err != nil {
+			return fmt.Errorf("%s: %w", entry.name(), err)
 		}
+	}
+	_, err := file.WriteTo(w)
+	return err
+}
+
+// bounded is a reader that fails when there is more than it may read; an [io.LimitReader] would pass the beginning off as the whole.
+type bounded struct {
+	in   io.Reader
+	left int64
+	err  error // what it fails with
+}
+
+func (b *bounded) Read(into []byte) (int, error) {
+	if int64(len(into)) > b.left+1 {
+		into = into[:b.left+1]
+	}
+	n, err := b.in.Read(into)
+	if int64(n) > b.left {
+		return int(b.left), b.err
+	}
+	b.left -= int64(n)
+	return n, err
+}
+
+// readProblem is why the scanner of a file has stopped before its end. It has handed out the line that was cut off as if it were whole: what
+// is wrong with that line is no news.
+func readProblem(lines *bufio.Scanner) error {
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("%w: a line of it is over %d MiB", ErrTooLarge, maxEntryBytes>>20)
+	case err != nil:
+		return fmt.Errorf("reading the file of progress: %w", err)
 	}
 	return nil
 }
 
-// ReadProgress reads such a file and verifies it: every log is whole. Its error names the line or the entry that is not right.
+// ReadProgress reads such a file and verifies it: every log is whole. Its error names the line or the entry that is not right; a file that is
+// over LargestProgress is ErrTooLarge, and what the reader failed with comes back as it is.
 func ReadProgress(r io.Reader) (heads []Head, entries []Entry, err error) {
-	lines := bufio.NewScanner(io.LimitReader(r, LargestProgress))
+	lines := bufio.NewScanner(&bounded{r, LargestProgress, fmt.Errorf("%w: it is over %d MiB", ErrTooLarge, LargestProgress>>20)})
 	lines.Buffer(nil, maxEntryBytes)
 	var head fileHead
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &head) != nil || head.Format != fileFormat {
+		if err := readProblem(lines); err != nil {
+			return nil, nil, err
+		}
 		return nil, nil, fmt.Errorf("%w: this is no file of progress that `twinlog lab export` wrote", ErrBroken)
 	}
 	byStudent := map[string][]Entry{}
@@ -122,6 +178,9 @@ func ReadProgress(r io.Reader) (heads []Head, entries []Entry, err error) {
 		}
 		var entry Entry
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			if err := readProblem(lines); err != nil {
+				return nil, nil, err
+			}
 			return nil, nil, fmt.Errorf("%w: line %d is no entry: %w", ErrBroken, number, err)
 		}
 		if !slices.ContainsFunc(head.Heads, func(h Head) bool { return h.Student == entry.Student }) {
@@ -130,8 +189,8 @@ func ReadProgress(r io.Reader) (heads []Head, entries []Entry, err error) {
 		byStudent[entry.Student] = append(byStudent[entry.Student], entry)
 		entries = append(entries, entry)
 	}
-	if err := lines.Err(); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrBroken, err)
+	if err := readProblem(lines); err != nil {
+		return nil, nil, err
 	}
 	for _, each := range head.Heads {
 		if err := Verify(byStudent[each.Student], each); err != nil {

@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,5 +47,83 @@ func TestAFileOfProgressComesBackAsItWas(t *testing.T) {
 		if _, _, err := ReadProgress(strings.NewReader(c.file)); !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// endless gives the same line again and again.
+type endless struct{ line string }
+
+func (e endless) Read(into []byte) (n int, err error) {
+	for n+len(e.line) <= len(into) {
+		n += copy(into[n:], e.line)
+	}
+	if n == 0 {
+		n = copy(into, e.line)
+	}
+	return n, nil
+}
+
+// failing gives a text, and then an error that is not its end.
+type failing struct {
+	text io.Reader
+	err  error
+}
+
+func (f failing) Read(into []byte) (int, error) {
+	n, err := f.text.Read(into)
+	if errors.Is(err, io.EOF) {
+		err = f.err
+	}
+	return n, err
+}
+
+func TestAFileThatIsCutOffIsNotTakenForABrokenOne(t *testing.T) {
+	ada, head := log("ada", 2)
+	var file bytes.Buffer
+	if err := WriteProgress(&file, []Head{head}, ada); err != nil {
+		t.Fatal(err)
+	}
+	gone := errors.New("the connection is gone")
+	cut := func(at int) io.Reader { return failing{bytes.NewReader(file.Bytes()[:at]), gone} }
+	first := bytes.IndexByte(file.Bytes(), '\n') + 1
+	for name, c := range map[string]struct {
+		file io.Reader
+		want error
+	}{
+		"cut off in its first line": {cut(first / 2), gone},
+		"cut off in an entry":       {cut(first + 20), gone},
+		"cut off between entries":   {cut(first), gone},
+		"too large":                 {io.MultiReader(bytes.NewReader(file.Bytes()), endless{strings.Repeat(" ", 32<<10-1) + "\n"}), ErrTooLarge},
+		"a line that is too long":   {io.MultiReader(bytes.NewReader(file.Bytes()), endless{strings.Repeat(" ", 32<<10)}), ErrTooLarge},
+		"one long line":             {endless{"{"}, ErrTooLarge},
+	} {
+		if _, _, err := ReadProgress(c.file); !errors.Is(err, c.want) || errors.Is(err, ErrBroken) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func TestAFileThatIsTooLargeToBeReadIsNotWritten(t *testing.T) {
+	attempt := func(size int) []byte { return []byte(`"` + strings.Repeat("x", size) + `"`) }
+	large := Entry{Student: "ada", Attempt: attempt(1 << 20)}
+	for name, entries := range map[string][]Entry{
+		"one entry":   {{Student: "ada", Attempt: attempt(maxEntryBytes)}},
+		"all of them": slices.Repeat([]Entry{large}, 64),
+	} {
+		var file bytes.Buffer
+		if err := WriteProgress(&file, []Head{{Student: "ada"}}, entries); !errors.Is(err, ErrTooLarge) || file.Len() > 0 {
+			t.Errorf("%s: %d bytes were written, %v", name, file.Len(), err)
+		}
+	}
+}
+
+func TestAnAnswerThatIsTooLargeIsRefused(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.CopyN(w, endless{strings.Repeat(" ", 32<<10)}, LargestProgress+1)
+	}))
+	defer server.Close()
+	api := API{Base: server.URL, Client: server.Client()}
+	if answer, err := api.Send(t.Context(), http.MethodGet, "progress", http.NoBody); err == nil || !strings.Contains(err.Error(), "over 64 MiB") {
+		t.Errorf("%d bytes, %v; want a refusal", len(answer), err)
 	}
 }

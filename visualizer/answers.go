@@ -59,6 +59,8 @@ func refuseError(c *gin.Context, err error) {
 		status, code = http.StatusConflict, "answered"
 	case errors.Is(err, labs.ErrBroken):
 		status, code = http.StatusUnprocessableEntity, "broken"
+	case errors.Is(err, labs.ErrTooLarge):
+		status, code = http.StatusRequestEntityTooLarge, "tooLarge"
 	case errors.Is(err, labs.ErrNotStarted):
 		status, code = http.StatusConflict, "notStarted"
 	case errors.Is(err, labs.ErrBusy):

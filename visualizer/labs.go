@@ -137,7 +137,7 @@ func (s *Server) postProgress(c *gin.Context) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		refuse(c, http.StatusRequestEntityTooLarge, "tooLarge", fmt.Sprintf("the file is over %d bytes", tooLarge.Limit))
+		refuse(c, http.StatusRequestEntityTooLarge, "tooLarge", fmt.Sprintf("the file of progress is over %d MiB", tooLarge.Limit>>20))
 	case err != nil:
 		refuseError(c, err)
 	default:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"twinlog/engine/trace"
@@ -112,7 +113,7 @@ func TestLabRoutes(t *testing.T) {
 		status int
 		code   string
 	}{
-		labs.ErrUnknownTask: {404, "unknownTask"}, labs.ErrAnswered: {409, "answered"}, labs.ErrBroken: {422, "broken"},
+		labs.ErrUnknownTask: {404, "unknownTask"}, labs.ErrAnswered: {409, "answered"}, labs.ErrBroken: {422, "broken"}, labs.ErrTooLarge: {413, "tooLarge"},
 		labs.ErrUnknownLab: {404, "unknownLab"}, labs.ErrNotStarted: {409, "notStarted"}, labs.ErrBusy: {409, "busy"},
 		context.DeadlineExceeded: {500, "failed"},
 	} {
@@ -133,6 +134,19 @@ func TestProgressIsOneFile(t *testing.T) {
 	l.err = fmt.Errorf("%w: entry 3 of ada was changed", labs.ErrBroken)
 	status, _, body := ask(t, "POST", url+"/api/v1/progress", "the file")
 	mustRefuse(t, status, body, 422, "broken")
+}
+
+func TestAFileOfProgressMayBeLargerThanOtherBodies(t *testing.T) {
+	l, url := withLesson(t, Config{})
+	class := strings.Repeat("a check and what it saw\n", 10_000)
+	if len(class) <= maxBodyBytes {
+		t.Fatalf("%d bytes are no test", len(class))
+	}
+	if status, _, body := ask(t, "POST", url+"/api/v1/progress", class); status != 200 || !slices.Equal(l.asked, []string{"[import " + class + "]"}) {
+		t.Errorf("import of %d bytes: %d %s", len(class), status, body)
+	}
+	status, _, body := ask(t, "POST", url+"/api/v1/progress", strings.Repeat(" ", labs.LargestProgress+1))
+	mustRefuse(t, status, body, 413, "tooLarge")
 }
 
 func TestLabsSeeTheTraceWithoutItsMessages(t *testing.T) {

@@ -97,7 +97,7 @@ func (s *Server) table() []route {
 				parameter{"step", "step: its number, the first is 0", "integer"}),
 			status: 200, answer: labs.Attempt{}, problems: []int{404, 409, 501}},
 		{method: "GET", path: progressPath, about: "What students did in the labs, hash-chained, as one file", handle: s.getProgress,
-			query: []parameter{{"student", "whose; everybody's unless told", "string"}}, status: 200, answerType: progressType, problems: []int{422, 501}},
+			query: []parameter{{"student", "whose; everybody's unless told", "string"}}, status: 200, answerType: progressType, problems: []int{413, 422, 501}},
 		{method: "POST", path: progressPath, about: "Verifies such a file and merges it", handle: s.postProgress, bodyType: progressType, status: 200,
 			answer: labs.Imported{}, problems: []int{413, 422, 501}},
 	})

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"twinlog/labs"
 )
 
 // contentPolicy lets the page load from this server alone. Styles may be inline: Svelte sets them so.
@@ -130,8 +132,11 @@ const tokenPage = `<!doctype html>
 
 func boundBody(c *gin.Context) {
 	most := int64(maxBodyBytes)
-	if c.FullPath() == apiPrefix+runFilePath {
+	switch c.FullPath() {
+	case apiPrefix + runFilePath:
 		most = maxRunFileBytes
+	case apiPrefix + progressPath:
+		most = labs.LargestProgress
 	}
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, most)
 	c.Next()
