@@ -42,6 +42,27 @@ type Attempt struct {
 	Played int `json:"played"`
 }
 
+// whole returns the attempt with all its maps and lists. One that progress has kept can be without them: it was begun before they were kept, or
+// the program ended between its beginning and its first update.
+func (a Attempt) whole() Attempt {
+	if a.Values == nil {
+		a.Values = map[string]string{}
+	}
+	if a.Failures == nil {
+		a.Failures = map[string]int{}
+	}
+	if a.Verdicts == nil {
+		a.Verdicts = []lab.Verdict{}
+	}
+	if a.Opened == nil {
+		a.Opened = map[string]time.Time{}
+	}
+	if a.Answers == nil {
+		a.Answers = map[string]Answer{}
+	}
+	return a
+}
+
 // Answer is what a student says will happen, and what then happened.
 type Answer struct {
 	Choice string    `json:"choice"` // empty: skipped
@@ -312,9 +333,6 @@ func (s *Service) Answer(ctx context.Context, id, student, question, choice stri
 			return fmt.Errorf("lab %s: %w", id, err)
 		}
 		answers := maps.Clone(r.Answers)
-		if answers == nil {
-			answers = map[string]Answer{}
-		}
 		answers[question] = Answer{Choice: choice, At: time.Now().UTC(), Late: outcome != nil || choice == "", Outcome: outcome}
 		r.Answers = answers
 		if len(r.Verdicts) > 0 {

@@ -46,9 +46,6 @@ func (s *Service) open(ctx context.Context, l *lab.Lab, r *running, passed map[s
 				return fmt.Errorf("open task %s of lab %s: %w", task.ID, l.ID, err)
 			}
 			r.Opened = maps.Clone(r.Opened)
-			if r.Opened == nil {
-				r.Opened = map[string]time.Time{}
-			}
 			r.Opened[task.ID] = time.Now().UTC()
 		}
 		if task.Helper != nil {

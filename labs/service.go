@@ -251,11 +251,14 @@ func (s *Service) withAddresses(text string) string {
 	).Replace(text)
 }
 
-// latest is what progress has, with the attempts of this run on top.
+// latest is what progress has, each attempt made whole, with the attempts of this run on top.
 func (s *Service) latest(ctx context.Context, student string) (map[string]Attempt, error) {
 	latest, err := s.config.Progress.Latest(ctx, student)
 	if err != nil {
 		return nil, fmt.Errorf("read progress of %s: %w", student, err)
+	}
+	for id, attempt := range latest {
+		latest[id] = attempt.whole()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

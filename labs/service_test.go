@@ -2,6 +2,7 @@ package labs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -97,6 +98,24 @@ func TestAnAttemptOfAnEarlierRunGoesOn(t *testing.T) {
 	}
 	if _, err := service(t, world.New(), nil).current(t.Context(), first, "student"); !errors.Is(err, ErrNotStarted) {
 		t.Errorf("a lab that nobody began: %v, want ErrNotStarted", err)
+	}
+}
+
+func TestAnAttemptOfWhichOnlyTheBeginningWasKeptGoesOn(t *testing.T) {
+	s := service(t, world.New(), noted{first: {ID: 3, Lab: first, Student: "student"}})
+	attempt, err := s.change(t.Context(), first, "student", EntryStep, func(_ context.Context, l *lab.Lab, r *running) error {
+		s.skip(l, r, "kafka-produced")
+		return nil
+	})
+	if answer, answered := attempt.Answers["spread"]; err != nil || !answered || answer.Choice != "" || !answer.Late {
+		t.Errorf("%+v, %v; want the question skipped", attempt.Answers, err)
+	}
+	detail, err := service(t, world.New(), noted{first: {ID: 3, Lab: first, Student: "student"}}).Show(t.Context(), first, "student", "en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(detail.Attempt); err != nil || strings.Contains(strings.ReplaceAll(string(text), `"passedAt":null`, ""), "null") {
+		t.Errorf("the page is shown %s, %v", text, err)
 	}
 }
 
