@@ -13,6 +13,7 @@ import (
 
 	"twinlog/engine/world"
 	"twinlog/visualizer/hub"
+	"twinlog/visualizer/runfile"
 	"twinlog/visualizer/store"
 	"twinlog/visualizer/wire"
 )
@@ -99,12 +100,9 @@ func (s *Server) deleteRun(c *gin.Context) {
 	s.getRuns(c)
 }
 
-// maxTitle is the longest title, in characters.
-const maxTitle = 80
-
 func titleMakesSense(c *gin.Context, title string) bool {
-	if length := utf8.RuneCountInString(strings.TrimSpace(title)); length < 1 || length > maxTitle || !utf8.ValidString(title) {
-		refuse(c, http.StatusBadRequest, "badRequest", "a run's title has 1 to "+strconv.Itoa(maxTitle)+" characters")
+	if length := utf8.RuneCountInString(strings.TrimSpace(title)); length < 1 || length > runfile.LongestTitle || !utf8.ValidString(title) {
+		refuse(c, http.StatusBadRequest, "badRequest", "a run's title has 1 to "+strconv.Itoa(runfile.LongestTitle)+" characters")
 		return false
 	}
 	return true

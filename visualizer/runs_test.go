@@ -124,6 +124,21 @@ func TestRunTravelsAsAFile(t *testing.T) {
 	}
 }
 
+func TestARunWithTheLongestTitleComesBackFromItsFile(t *testing.T) {
+	url, room, server := recordingRoom(t)
+	emit(t, room, server, 10)
+	for _, title := range []string{strings.Repeat("选举", 40), strings.Repeat("𠮷", 80)} {
+		status, _, body := ask(t, "POST", url+"/runs", `{"title":"`+title+`"}`)
+		if status != 201 {
+			t.Fatalf("%d %s", status, body)
+		}
+		_, _, file := ask(t, "GET", url+"/runs/"+decode[store.Run](t, body).Name+"/file", "")
+		if status, _, body = ask(t, "POST", url+"/runs/file", file); status != 201 || decode[store.Run](t, body).Title != title {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+}
+
 func must(status int, _ http.Header, body string) string {
 	if status != 200 {
 		panic(errors.New(body))

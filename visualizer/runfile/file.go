@@ -3,6 +3,7 @@ package runfile
 import (
 	"errors"
 	"time"
+	"unicode/utf8"
 )
 
 // Version is the version of the format that is written, and the newest that can be read.
@@ -38,8 +39,11 @@ type Limits struct {
 	Title    int // bytes of a name or a title
 }
 
+// LongestTitle is the longest title that a run is given, in characters.
+const LongestTitle = 80
+
 // DefaultLimits: a lesson of some hours. Packed is what a reader holds in memory.
-var DefaultLimits = Limits{Line: 1 << 20, Unpacked: 2 << 30, Packed: 96 << 20, Records: 5_000_000, Title: 200}
+var DefaultLimits = Limits{Line: 1 << 20, Unpacked: 2 << 30, Packed: 96 << 20, Records: 5_000_000, Title: utf8.UTFMax * LongestTitle}
 
 // Errors of reading. Each is told with the place.
 var (
