@@ -72,7 +72,9 @@ func New(config Config) (*Cluster, error) {
 		c.layout = c.members.Layout
 	}
 	nodes := slices.Clone(config.Nodes)
-	slices.SortFunc(nodes, byRole)
+	slices.SortFunc(nodes, func(a, b node.Config) int {
+		return CompareNodes(NodeStatus{Role: a.Role, ID: a.ID}, NodeStatus{Role: b.Role, ID: b.ID})
+	})
 	for _, nodeConfig := range nodes {
 		s, err := c.newSlot(nodeConfig)
 		if err != nil {
@@ -107,10 +109,6 @@ func (c *Cluster) newSlot(nodeConfig node.Config) (*Slot, error) {
 
 var roleOrder = []string{node.RoleEnsemble, node.RoleKafka, node.RolePulsar, node.RoleBookie}
 
-func byRole(a, b node.Config) int {
-	return CompareNodes(NodeStatus{Role: a.Role, ID: a.ID}, NodeStatus{Role: b.Role, ID: b.ID})
-}
-
 // CompareNodes puts nodes into the order of Control.Nodes.
 func CompareNodes(a, b NodeStatus) int {
 	if a.Role != b.Role {
@@ -137,7 +135,7 @@ func (c *Cluster) Ready() <-chan struct{} { return c.ready }
 
 // startAll starts the ensemble first: everybody else begins by asking it, and would wait longer after a failed attempt than for it.
 func (c *Cluster) startAll(ctx context.Context) error {
-	isEnsemble := func(s *Slot) bool { return s.config.Role == node.RoleEnsemble }
+	isEnsemble := func(s *Slot) bool { return s.role == node.RoleEnsemble }
 	if err := each(c.present(), isEnsemble, func(s *Slot) error { return s.Start(ctx) }); err != nil {
 		return err
 	}
@@ -151,7 +149,7 @@ func (c *Cluster) stopAll() error {
 	var failures []error
 	for _, roles := range [][]string{{node.RoleKafka, node.RolePulsar}, {node.RoleBookie}, {node.RoleEnsemble}} {
 		failures = append(failures, each(c.present(),
-			func(s *Slot) bool { return slices.Contains(roles, s.config.Role) },
+			func(s *Slot) bool { return slices.Contains(roles, s.role) },
 			func(s *Slot) error { return s.Close(ctx) }))
 	}
 	return errors.Join(failures...)

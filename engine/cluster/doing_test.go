@@ -227,3 +227,24 @@ func TestABitIsTurnedOverAndTold(t *testing.T) {
 		}
 	})
 }
+
+// TestANodeStartsWithANewConfigWhileOthersAskForIt: a node takes on what it is told of a new member when it starts, under the eyes of
+// whoever looks for a node by its name. The race detector watches.
+func TestANodeStartsWithANewConfigWhileOthersAskForIt(t *testing.T) {
+	grow(t, func(t *testing.T, g *growing) {
+		check(t, g.Kill(t.Context(), "kafka-1"))
+		_, err := g.Add(t.Context(), node.RoleKafka)
+		check(t, err)
+		started := make(chan error, 1)
+		go func() { started <- g.Start(t.Context(), "kafka-1") }()
+		for range 10 {
+			if nodes := g.Nodes(); len(nodes) != 3 || nodes[0].Name != "kafka-1" {
+				t.Errorf("%+v", nodes)
+			}
+			if err := g.Kill(t.Context(), "kafka-9"); !errors.Is(err, cluster.ErrUnknownNode) {
+				t.Error(err)
+			}
+		}
+		check(t, <-started)
+	})
+}

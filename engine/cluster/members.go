@@ -88,14 +88,14 @@ func (c *Cluster) Remove(ctx context.Context, name string) error {
 	if err := c.do(name, func(found *Slot) error { s = found; return nil }); err != nil {
 		return err
 	}
-	after, err := c.Layout().without(s.config.Role, s.config.ID)
+	after, err := c.Layout().without(s.role, s.id)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	if s.Status().State == StatePaused {
 		return wrongState("remove", name, StatePaused)
 	}
-	if s.config.Role == node.RoleEnsemble {
+	if s.role == node.RoleEnsemble {
 		if err := c.leave(ctx, s); err != nil {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
@@ -103,7 +103,7 @@ func (c *Cluster) Remove(ctx context.Context, name string) error {
 	if err := s.Stop(ctx); err != nil && !errors.Is(err, ErrWrongState) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	if s.config.Role == node.RoleBookie { // one that comes back under this name has nothing, and must not be taken for this one
+	if s.role == node.RoleBookie { // one that comes back under this name has nothing, and must not be taken for this one
 		if err := c.forgetCookie(ctx, s); err != nil {
 			return fmt.Errorf("%s: it is stopped, and its files are still there: %w", doing, err)
 		}
@@ -141,7 +141,9 @@ func (c *Cluster) present() []*Slot {
 
 // change makes slots and layout the present ones. Nodes hear of a new layout when they start the next time.
 func (c *Cluster) change(layout Layout, slots []*Slot) {
-	slices.SortFunc(slots, func(a, b *Slot) int { return byRole(a.config, b.config) })
+	slices.SortFunc(slots, func(a, b *Slot) int {
+		return CompareNodes(NodeStatus{Role: a.role, ID: a.id}, NodeStatus{Role: b.role, ID: b.id})
+	})
 	configs, err := layout.Nodes()
 	if err == nil {
 		for _, s := range slots {

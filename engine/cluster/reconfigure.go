@@ -69,7 +69,7 @@ func (c *Cluster) join(ctx context.Context, s *Slot) error {
 	if err != nil {
 		return err
 	}
-	line, err := serverLine(s.config)
+	line, err := serverLine(l.config)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (c *Cluster) leave(ctx context.Context, s *Slot) error {
 		return err
 	}
 	return c.asAdministrator(ctx, func(conn *zk.Conn) error {
-		_, err := conn.IncrementalReconfig(nil, []string{strconv.Itoa(s.config.ID)}, -1)
+		_, err := conn.IncrementalReconfig(nil, []string{strconv.Itoa(s.id)}, -1)
 		return reconfigError(err)
 	})
 }
@@ -133,7 +133,7 @@ func reconfigError(err error) error {
 
 // forgetCookie deletes the znode that ties a bookie's address to its disk, as "bookkeeper shell" does for one that is decommissioned.
 func (c *Cluster) forgetCookie(ctx context.Context, s *Slot) error {
-	address := s.config.Addresses[node.PurposeBookie].Advertise()
+	address := s.address(node.PurposeBookie)
 	return c.asAdministrator(ctx, func(conn *zk.Conn) error {
 		if err := conn.Delete(metadata.CookiePath(address), -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return fmt.Errorf("deleting the cookie of %s: %w", s.Name(), err)

@@ -30,7 +30,9 @@ func MakeNode(config node.Config, surroundings node.Surroundings) (Runnable, err
 // Slot is a place for one node, which can live there several times: its name, its files and its trace stay, everything else is new in
 // each life. All methods may be called from any goroutine; actions take turns.
 type Slot struct {
-	config node.Config
+	name   string
+	role   string
+	id     int
 	fabric *fabric.Fabric
 	files  disk.Disk
 	tracer *trace.Tracer
@@ -39,26 +41,12 @@ type Slot struct {
 
 	turn chan struct{} // holds one token: the right to act
 
-	mu    sync.Mutex
-	state string
-	life  *life        // the last one; nil before the first
-	fault disk.Fault   // of its disk, over all lives
-	next  *node.Config // of the next life, when it is another one
-}
-
-// life is one run of the node.
-type life struct {
-	view   *fabric.View
-	disk   *disk.Faults
-	tracer *trace.Tracer
-	cancel context.CancelFunc
-	ready  chan struct{} // closed when the node serves
-	done   chan struct{} // closed when Run has returned and the state is set
-	err    error         // of Run; read after done
-	// node is set once it is made; guarded by Slot.mu.
-	node Runnable
-	// ending is the state that an end of Run leads to: StateFailed unless someone asked for it. Guarded by Slot.mu.
-	ending string
+	mu     sync.Mutex
+	state  string
+	config node.Config  // of the present life; of the first one before it
+	next   *node.Config // of the next life, when it is another one
+	life   *life        // the last one; nil before the first
+	fault  disk.Fault   // of its disk, over all lives
 }
 
 // SlotConfig is what a slot is made of.
@@ -74,7 +62,7 @@ type SlotConfig struct {
 // NewSlot returns an empty slot: its node is stopped.
 func NewSlot(config SlotConfig) *Slot {
 	s := &Slot{
-		config: config.Node, fabric: config.Fabric, files: config.Disk, tracer: config.Tracer, logger: config.Logger, make: config.Make,
+		name: config.Node.Name(), role: config.Node.Role, id: config.Node.ID, config: config.Node, fabric: config.Fabric, files: config.Disk, tracer: config.Tracer, logger: config.Logger, make: config.Make,
 		turn: make(chan struct{}, 1), state: StateStopped,
 	}
 	if s.logger == nil {
@@ -88,7 +76,7 @@ func NewSlot(config SlotConfig) *Slot {
 }
 
 // Name is the node's name.
-func (s *Slot) Name() string { return s.config.Name() }
+func (s *Slot) Name() string { return s.name }
 
 // Tracer is the node's, over all its lives.
 func (s *Slot) Tracer() *trace.Tracer { return s.tracer }
@@ -97,7 +85,7 @@ func (s *Slot) Tracer() *trace.Tracer { return s.tracer }
 func (s *Slot) Status() NodeStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return NodeStatus{Name: s.Name(), Role: s.config.Role, ID: s.config.ID, State: s.state, Addresses: s.config.AddressesToTell()}
+	return NodeStatus{Name: s.name, Role: s.role, ID: s.id, State: s.state, Addresses: s.config.AddressesToTell()}
 }
 
 // act takes the turn. The returned function gives it back.
@@ -145,7 +133,14 @@ func (s *Slot) awaitReady(ctx context.Context, l *life) error {
 	}
 }
 
-// nextConfig is what the node is started with the next time. Its name stays.
+// address is where others reach the node for a purpose.
+func (s *Slot) address(purpose string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config.Addresses[purpose].Advertise()
+}
+
+// nextConfig is what the node is started with the next time. Its name, role and number stay.
 func (s *Slot) nextConfig(config node.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,11 +153,6 @@ func (s *Slot) startLife(ctx context.Context) (*life, error) {
 		return nil, err
 	}
 	defer release()
-	s.mu.Lock()
-	if s.next != nil {
-		s.config, s.next = *s.next, nil
-	}
-	s.mu.Unlock()
 	last, err := s.current("start", StateStopped, StateKilled, StateFailed)
 	if err != nil {
 		return nil, err
@@ -173,90 +163,6 @@ func (s *Slot) startLife(ctx context.Context) (*life, error) {
 		}
 	}
 	return s.begin(), nil
-}
-
-func (s *Slot) begin() *life {
-	ctx, cancel := context.WithCancel(context.Background())
-	l := &life{
-		view: s.fabric.Of(s.Name()), disk: disk.NewFaults(s.files), tracer: s.tracer.Life(), cancel: cancel,
-		ready: make(chan struct{}), done: make(chan struct{}), ending: StateFailed,
-	}
-	s.mu.Lock()
-	s.life, s.state = l, StateStarting
-	l.disk.Set(s.fault)
-	s.tracer.Emit(trace.NodeStarted{Role: s.config.Role, ID: s.config.ID, Addresses: s.config.AddressesToTell()})
-	if s.fault != (disk.Fault{}) {
-		s.tracer.Emit(diskEvent(s.fault))
-	}
-	s.mu.Unlock()
-	go s.live(ctx, l)
-	return l
-}
-
-// live runs the node from the beginning to the end of a life.
-func (s *Slot) live(ctx context.Context, l *life) {
-	defer close(l.done)
-	defer l.cancel()
-	l.err = s.run(ctx, l)
-	// Whatever is left of it, such as bytes on a slow link, ends with it.
-	l.tracer.Silence()
-	l.view.Sever()
-	l.disk.Sever()
-
-	s.mu.Lock()
-	ending := l.ending
-	s.state = ending
-	s.mu.Unlock()
-	switch {
-	case ending == StateKilled: // Kill has told of it, and the errors are what a kill does
-		l.err = nil
-		return
-	case ending == StateFailed && l.err == nil:
-		l.err = fmt.Errorf("node %s ended without being asked to", s.Name())
-	}
-	event := trace.NodeStopped{Reason: ending}
-	if l.err != nil {
-		event.Detail = l.err.Error()
-		s.logger.Error("the node ended with an error", "node", s.Name(), "error", l.err)
-	}
-	s.tracer.Emit(event)
-}
-
-func (s *Slot) run(ctx context.Context, l *life) error {
-	n, err := s.make(s.config, node.Surroundings{
-		Network: l.view, Disk: l.disk, Tracer: l.tracer, Logger: s.logger.With("node", s.Name()),
-	})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	l.node = n
-	s.mu.Unlock()
-	finished := make(chan struct{})
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-n.Ready():
-			s.serves(l)
-		case <-finished:
-		}
-	}()
-	err = n.Run(ctx)
-	close(finished)
-	<-watched
-	return err
-}
-
-// serves notes that the node is ready, unless its end has begun.
-func (s *Slot) serves(l *life) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state == StateStarting && l.ending == StateFailed {
-		s.state = StateRunning
-		l.tracer.Emit(trace.NodeReady{})
-		close(l.ready)
-	}
 }
 
 // Kill crashes the node: its network and disk fail from one moment to the next, nothing is flushed, nobody is told. It returns when that

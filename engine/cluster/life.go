@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"twinlog/engine/disk"
+	"twinlog/engine/fabric"
+	"twinlog/engine/node"
+	"twinlog/engine/trace"
+)
+
+// life is one run of the node.
+type life struct {
+	config node.Config
+	view   *fabric.View
+	disk   *disk.Faults
+	tracer *trace.Tracer
+	cancel context.CancelFunc
+	ready  chan struct{} // closed when the node serves
+	done   chan struct{} // closed when Run has returned and the state is set
+	err    error         // of Run; read after done
+	// node is set once it is made; guarded by Slot.mu.
+	node Runnable
+	// ending is the state that an end of Run leads to: StateFailed unless someone asked for it. Guarded by Slot.mu.
+	ending string
+}
+
+// begin begins a life with the newest config. The caller has the turn, and the last life has ended.
+func (s *Slot) begin() *life {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &life{
+		view: s.fabric.Of(s.Name()), disk: disk.NewFaults(s.files), tracer: s.tracer.Life(), cancel: cancel,
+		ready: make(chan struct{}), done: make(chan struct{}), ending: StateFailed,
+	}
+	s.mu.Lock()
+	if s.next != nil {
+		s.config, s.next = *s.next, nil
+	}
+	l.config = s.config
+	s.life, s.state = l, StateStarting
+	l.disk.Set(s.fault)
+	s.tracer.Emit(trace.NodeStarted{Role: s.role, ID: s.id, Addresses: l.config.AddressesToTell()})
+	if s.fault != (disk.Fault{}) {
+		s.tracer.Emit(diskEvent(s.fault))
+	}
+	s.mu.Unlock()
+	go s.live(ctx, l)
+	return l
+}
+
+// live runs the node from the beginning to the end of a life.
+func (s *Slot) live(ctx context.Context, l *life) {
+	defer close(l.done)
+	defer l.cancel()
+	l.err = s.run(ctx, l)
+	// Whatever is left of it, such as bytes on a slow link, ends with it.
+	l.tracer.Silence()
+	l.view.Sever()
+	l.disk.Sever()
+
+	s.mu.Lock()
+	ending := l.ending
+	s.state = ending
+	s.mu.Unlock()
+	switch {
+	case ending == StateKilled: // Kill has told of it, and the errors are what a kill does
+		l.err = nil
+		return
+	case ending == StateFailed && l.err == nil:
+		l.err = fmt.Errorf("node %s ended without being asked to", s.Name())
+	}
+	event := trace.NodeStopped{Reason: ending}
+	if l.err != nil {
+		event.Detail = l.err.Error()
+		s.logger.Error("the node ended with an error", "node", s.Name(), "error", l.err)
+	}
+	s.tracer.Emit(event)
+}
+
+func (s *Slot) run(ctx context.Context, l *life) error {
+	n, err := s.make(l.config, node.Surroundings{
+		Network: l.view, Disk: l.disk, Tracer: l.tracer, Logger: s.logger.With("node", s.Name()),
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	l.node = n
+	s.mu.Unlock()
+	finished := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-n.Ready():
+			s.serves(l)
+		case <-finished:
+		}
+	}()
+	err = n.Run(ctx)
+	close(finished)
+	<-watched
+	return err
+}
+
+// serves notes that the node is ready, unless its end has begun.
+func (s *Slot) serves(l *life) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == StateStarting && l.ending == StateFailed {
+		s.state = StateRunning
+		l.tracer.Emit(trace.NodeReady{})
+		close(l.ready)
+	}
+}
