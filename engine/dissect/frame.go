@@ -5,7 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// Of a log's frame, which is whole and whose checksum is good: a segment's reader has seen to that.
+// Of a log's frame, whose checksum is good: a segment's reader has seen to that. A long one may be cut: what is said of its checksum is
+// then only that not all bytes are here.
 
 // RecordBatch takes a batch of a Kafka-mode partition apart.
 func RecordBatch(bytes []byte) Message {
@@ -20,6 +21,7 @@ func RecordBatch(bytes []byte) Message {
 func RaftEntry(bytes []byte) Message {
 	m := Message{Protocol: "raft", Name: "Entry", Fields: []Field{}}
 	r := newReader(bytes)
+	var size int64
 	for _, field := range []struct {
 		name string
 		size int
@@ -29,9 +31,11 @@ func RaftEntry(bytes []byte) Message {
 			break
 		}
 		switch field.name {
+		case "size":
+			size = value
 		case "checksum":
 			f.Type = "uint32"
-			f.Value, f.Meaning = crcOf(uint32(value), bytes[8:])
+			f.Value, f.Meaning = crcOf(uint32(value), size, bytes)
 		case "type":
 			f.Meaning = map[int64]string{0: "a command", 1: "a change of the members", 2: "a change of the members"}[value]
 		}
@@ -48,6 +52,7 @@ func RaftEntry(bytes []byte) Message {
 func BookieRecord(bytes []byte) Message {
 	m := Message{Protocol: "bookkeeper", Name: "record", Fields: []Field{}}
 	r := newReader(bytes)
+	var size int64
 	for _, field := range []struct {
 		name string
 		size int
@@ -56,9 +61,12 @@ func BookieRecord(bytes []byte) Message {
 		if r.err != nil {
 			break
 		}
-		if field.name == "checksum" {
+		switch field.name {
+		case "size":
+			size = value
+		case "checksum":
 			f.Type = "uint32"
-			f.Value, f.Meaning = crcOf(uint32(value), bytes[8:])
+			f.Value, f.Meaning = crcOf(uint32(value), size, bytes)
 		}
 		m.Fields = append(m.Fields, f)
 	}
@@ -84,9 +92,13 @@ func BookieRecord(bytes []byte) Message {
 	return m
 }
 
-func crcOf(stored uint32, bytes []byte) (value, meaning string) {
+// crcOf compares the checksum of a frame of that size with the frame's bytes, which may be fewer.
+func crcOf(stored uint32, size int64, frame []byte) (value, meaning string) {
 	value = fmt.Sprintf("0x%08x", stored)
-	if sum := crc32.Checksum(bytes, crc32.MakeTable(crc32.Castagnoli)); sum != stored {
+	if size > int64(len(frame)) {
+		return value, "CRC-32C of all that follows, of which only the beginning is here"
+	}
+	if sum := crc32.Checksum(frame[8:], crc32.MakeTable(crc32.Castagnoli)); sum != stored {
 		return value, fmt.Sprintf("does not match the bytes after it: CRC-32C 0x%08x", sum)
 	}
 	return value, "CRC-32C of all that follows: good"

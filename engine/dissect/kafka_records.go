@@ -122,6 +122,10 @@ func recordsOf(r *reader, whole []byte, batch map[string]int64) (fields []Field)
 	}
 	compressed := Field{Name: "Records", Type: compressions[batch["Attributes"]&7], At: r.at, Size: r.remaining(), Value: countOf(r.remaining(), "byte")}
 	r.rest()
+	if int64(len(whole)) < 12+batch["BatchLength"] { // what is compressed together is decompressed together
+		compressed.Meaning = "cut off"
+		return append(fields, compressed)
+	}
 	err := records.EachRecord(whole, func(one records.Record) bool {
 		if *r.left--; *r.left <= 0 {
 			return false

@@ -124,11 +124,11 @@ func Read(file io.ReaderAt, name string, size, from int64) (Content, error) {
 // ErrNoFrame: nothing whole begins where it was asked for.
 var ErrNoFrame = errors.New("no frame is there")
 
-// Opened is one frame, taken apart.
+// Opened is one frame, taken apart: of a long one its beginning, and that fields are missing then is no problem of the frame's.
 type Opened struct {
 	dissect.Message
 	Bytes []byte `json:"bytes"` // at most 64 KiB of it
-	Size  int    `json:"size"`
+	Size  int    `json:"size"`  // of the whole frame
 }
 
 // Open takes the frame at a place of a segment apart.
@@ -145,6 +145,9 @@ func Open(file io.ReaderAt, name string, size, at int64) (opened Opened, err err
 	torn, err := eachFrame(s, kind, at, func(frame Frame, bytes []byte) error {
 		bytes = bytes[:min(len(bytes), maxDissected)]
 		opened = Opened{Message: kind.dissect(bytes), Bytes: append([]byte{}, bytes...), Size: frame.Size}
+		if opened.Size > len(opened.Bytes) {
+			opened.Problem = ""
+		}
 		found = true
 		return errEnough
 	})
