@@ -16,7 +16,7 @@ const (
 
 // folder decides which hot events become part of a record that still waits to be drained.
 //
-// A record is merged into only while nothing else than hot events follow it: an event that is not hot (a new leader, a truncation)
+// A record is merged into only while nothing else than hot events and gauges follow it: any other event (a new leader, a truncation)
 // seals all records before it, so that no record tells of what happened after such an event. Merged events keep the place and the time
 // of the first of them.
 type folder struct {
@@ -38,6 +38,13 @@ type flow struct {
 
 // seal ends merging into the records so far.
 func (f *folder) seal() { f.age++ }
+
+// sealFlow ends merging into the record of one flow.
+func (f *folder) sealFlow(kind, key string) {
+	if known := f.flows[flowKey{kind: kind, key: key}]; known != nil {
+		known.open = false
+	}
+}
 
 // flowOf returns the flow of an event that is to be merged, nil when the event is to pass singly.
 func (f *folder) flowOf(event Hot, kind string, at time.Time) *flow {

@@ -11,6 +11,15 @@ type Hot interface {
 	Merge(later Event) Event
 }
 
+// Gauge is an event that tells how much there is of something at the moment, beside what goes on: it says nothing that hot events before and
+// after it would have to be told apart by, so that they may be merged across it. What a gauge repeats, though, must not be told before it
+// in a newer state: merging ends in the one flow that it follows.
+type Gauge interface {
+	Event
+	// follows names the flow whose newest event the gauge repeats; empty: none.
+	follows() (kind, flow string)
+}
+
 // Folded counts the events that a merged record stands for; 0 and 1 both mean one.
 type Folded int
 

@@ -93,6 +93,8 @@ func (KafkaReactorMeasured) Kind() string { return "kafka.reactorMeasured" }
 func (KafkaProduceRefused) Kind() string  { return "kafka.produceRefused" }
 func (KafkaLogShapeChanged) Kind() string { return "kafka.logShapeChanged" }
 
+func (KafkaReactorMeasured) follows() (kind, flow string) { return "", "" }
+
 func (e KafkaProduceRefused) FlowKey() string {
 	return e.String() + "/" + e.Error + "/" + strconv.Itoa(int(e.Acks))
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // LatencyMeasured: how long the node took, in about one second, for an operation that clients wait for: from the request's last byte
-// to its answer. Only answers without error count. A second without any has no record.
+// to its answer. Only answers without error count. A second without any has no record. A gauge.
 type LatencyMeasured struct {
 	Operation string `json:"operation"` // produce (Kafka-mode), publish (Pulsar-mode)
 	// Buckets tell how many took how long, the fastest first; empty ones are left out. Counts of several nodes may be added up, which
@@ -24,6 +24,8 @@ type LatencyBucket struct {
 }
 
 func (LatencyMeasured) Kind() string { return "trace.latencyMeasured" }
+
+func (LatencyMeasured) follows() (kind, flow string) { return "", "" }
 
 const (
 	// bucketsPerOctave: a bucket's upper bound is 2^(1/4) times that of the bucket before, so a percentile is at most 19 % too high.

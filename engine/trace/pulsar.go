@@ -37,7 +37,7 @@ type PulsarLookupAnswered struct {
 	Transport     string `json:"transport"`     // tcp, http
 }
 
-// PulsarBrokerMeasured is what a broker measured over the last second. It says so when something changed, once a second at most.
+// PulsarBrokerMeasured is what a broker measured over the last second. It says so when something changed, once a second at most. A gauge.
 type PulsarBrokerMeasured struct {
 	RateIn      int64 `json:"rateIn"` // messages a second
 	RateOut     int64 `json:"rateOut"`
@@ -148,7 +148,7 @@ type PulsarSubscriptionDeleted struct {
 }
 
 // PulsarSubscriptionMeasured is a cursor in full, with what is on its way to consumers. It comes some time after something changed,
-// twice a second at most; PulsarCursorMoved and PulsarDispatched tell of single steps.
+// twice a second at most; PulsarCursorMoved and PulsarDispatched tell of single steps. A gauge.
 type PulsarSubscriptionMeasured struct {
 	Topic        string `json:"topic"`
 	Subscription string `json:"subscription"`
@@ -204,6 +204,14 @@ func (PulsarPublished) Kind() string             { return "pulsar.published" }
 func (PulsarDispatched) Kind() string            { return "pulsar.dispatched" }
 func (PulsarCursorMoved) Kind() string           { return "pulsar.cursorMoved" }
 func (PulsarSubscriptionDeleted) Kind() string   { return "pulsar.subscriptionDeleted" }
+
+func (PulsarBrokerMeasured) follows() (kind, flow string) { return "", "" }
+
+// follows: it repeats the mark-delete position and the backlog.
+func (e PulsarSubscriptionMeasured) follows() (kind, flow string) {
+	moved := PulsarCursorMoved{Topic: e.Topic, Subscription: e.Subscription}
+	return moved.Kind(), moved.FlowKey()
+}
 
 func (e PulsarPublished) FlowKey() string { return e.Topic }
 func (e PulsarDispatched) FlowKey() string {

@@ -89,7 +89,11 @@ func (t *Tracer) emit(cause Ref, event Event) (ref Ref, fresh bool) {
 		return Ref{}, false
 	}
 	if !isHot {
-		t.folder.seal()
+		if gauge, isGauge := event.(Gauge); isGauge {
+			t.folder.sealFlow(gauge.follows())
+		} else {
+			t.folder.seal()
+		}
 		ref = t.record(cause, kind, at, event)
 		return ref, ref.Seq != 0
 	}

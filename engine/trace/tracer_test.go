@@ -127,6 +127,53 @@ func TestFoldingEndsAtOtherEvents(t *testing.T) {
 	})
 }
 
+// A gauge is told beside what goes on: hot events are merged across it.
+func TestFoldingGoesOnAcrossGauges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, gauge := range []trace.Event{
+			trace.KafkaReactorMeasured{Connections: 1}, trace.LatencyMeasured{Operation: "produce"}, trace.PulsarBrokerMeasured{Connections: 1},
+			trace.PulsarSubscriptionMeasured{Topic: "orders", Subscription: "audit"},
+		} {
+			tracer := trace.NewTracer("run", "kafka-1", 10_000)
+			for i := range int64(200) {
+				tracer.Emit(appended(0, i+1))
+			}
+			before := tracer.Emit(appended(0, 201))
+			if ref := tracer.Emit(gauge); ref.Seq != before.Seq+1 {
+				t.Errorf("%s has the record %v after %v", gauge.Kind(), ref, before)
+			}
+			if after := tracer.Emit(appended(0, 202)); after != before {
+				t.Errorf("%s ends merging: %v after %v", gauge.Kind(), after, before)
+			}
+			if events, _ := totals(t, tracer.Drain(nil)); events != 202 {
+				t.Errorf("%s: %d of 202 events", gauge.Kind(), events)
+			}
+		}
+	})
+}
+
+// What a subscription's gauge repeats is not told before it in a newer state: the reader would fall back to an older one.
+func TestACursorDoesNotMoveAheadOfItsGauge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracer := trace.NewTracer("run", "pulsar-1", 10_000)
+		move := func(subscription string, entry int64) trace.Ref {
+			return tracer.Emit(trace.PulsarCursorMoved{Topic: "orders", Subscription: subscription, Entry: entry})
+		}
+		for i := range int64(200) {
+			move("audit", i)
+			move("mail", i)
+		}
+		audit, mail := move("audit", 200), move("mail", 200)
+		gauge := tracer.Emit(trace.PulsarSubscriptionMeasured{Topic: "orders", Subscription: "audit", Entry: 200})
+		if ref := move("audit", 201); ref.Seq <= gauge.Seq || ref == audit {
+			t.Errorf("a later move is told in %v, before the gauge %v", ref, gauge)
+		}
+		if ref := move("mail", 201); ref != mail {
+			t.Errorf("the move of another subscription is told in %v, not in %v", ref, mail)
+		}
+	})
+}
+
 func TestFullTracerCounts(t *testing.T) {
 	tracer := trace.NewTracer("run", "kafka-1", 10)
 	for range 25 {

@@ -464,7 +464,7 @@ export interface KafkaEpochStart {
 
 /**
  * LatencyMeasured: how long the node took, in about one second, for an operation that clients wait for: from the request's last byte
- * to its answer. Only answers without error count. A second without any has no record.
+ * to its answer. Only answers without error count. A second without any has no record. A gauge.
  */
 export interface LatencyMeasured {
   /** produce (Kafka-mode), publish (Pulsar-mode) */
@@ -642,7 +642,7 @@ export interface PulsarLookupAnswered {
   transport: string;
 }
 
-/** PulsarBrokerMeasured is what a broker measured over the last second. It says so when something changed, once a second at most. */
+/** PulsarBrokerMeasured is what a broker measured over the last second. It says so when something changed, once a second at most. A gauge. */
 export interface PulsarBrokerMeasured {
   /** messages a second */
   rateIn: number;
@@ -762,7 +762,7 @@ export interface PulsarSubscriptionDeleted {
 
 /**
  * PulsarSubscriptionMeasured is a cursor in full, with what is on its way to consumers. It comes some time after something changed,
- * twice a second at most; PulsarCursorMoved and PulsarDispatched tell of single steps.
+ * twice a second at most; PulsarCursorMoved and PulsarDispatched tell of single steps. A gauge.
  */
 export interface PulsarSubscriptionMeasured {
   topic: string;
