@@ -59,7 +59,7 @@ func (a *Agent) routeDisk(routes *http.ServeMux) {
 		if !readOrder(w, r, &corruption) {
 			return
 		}
-		if err := slot.Corrupt(corruption); err != nil {
+		if err := slot.Corrupt(r.Context(), corruption); err != nil {
 			refuse(w, err)
 			return
 		}

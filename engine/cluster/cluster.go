@@ -301,8 +301,8 @@ func (c *Cluster) Files(_ context.Context, name string) (files []StoredFile, err
 }
 
 // Corrupt implements [Control].
-func (c *Cluster) Corrupt(_ context.Context, corruption Corruption) error {
-	return c.do(corruption.Node, func(s *Slot) error { return s.Corrupt(corruption) })
+func (c *Cluster) Corrupt(ctx context.Context, corruption Corruption) error {
+	return c.do(corruption.Node, func(s *Slot) error { return s.Corrupt(ctx, corruption) })
 }
 
 // Disk is the disk of a node's life, for faults; nil when there is none.

@@ -101,11 +101,17 @@ func (s *Slot) Files() ([]StoredFile, error) {
 	return found, nil
 }
 
-// Corrupt turns over one bit of a file of the node's.
-func (s *Slot) Corrupt(c Corruption) error {
+// Corrupt turns over one bit of a file of the node's. It takes its turn as actions do: a crash that takes back what was not synced must not
+// meet it.
+func (s *Slot) Corrupt(ctx context.Context, c Corruption) error {
 	if path.IsAbs(c.File) || path.Clean(c.File) != c.File || c.File == ".." || len(c.File) > 2 && c.File[:3] == "../" {
 		return Say(ErrInvalid, "%q is no file in the directory of %s", c.File, s.Name())
 	}
+	release, err := s.act(ctx, "corrupt a file of")
+	if err != nil {
+		return err
+	}
+	defer release()
 	info, err := s.files.Stat(c.File)
 	if err != nil || info.IsDir() {
 		return Say(ErrInvalid, "%s has no file %q", s.Name(), c.File)
