@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -83,6 +85,9 @@ func (s *Slot) Files() ([]StoredFile, error) {
 		directory := waiting[0]
 		waiting = waiting[1:]
 		entries, err := s.files.ReadDir(directory)
+		if directory != "." && errors.Is(err, fs.ErrNotExist) {
+			continue // the node has deleted it since
+		}
 		if err != nil {
 			return nil, fmt.Errorf("the files of %s: %w", s.Name(), err)
 		}

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -55,4 +56,33 @@ func TestACorruptionWaitsForACrash(t *testing.T) {
 		}
 		check(t, s.Close(t.Context()))
 	})
+}
+
+// passing is a disk of which a directory is deleted as soon as it was listed.
+type passing struct{ disk.Disk }
+
+func (d passing) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := d.Disk.ReadDir(name)
+	if name == "." && err == nil {
+		err = d.RemoveAll("segments-7")
+	}
+	return entries, err
+}
+
+// TestFilesOutliveADirectoryThatGoes: a node deletes directories while somebody looks at what it has.
+func TestFilesOutliveADirectoryThatGoes(t *testing.T) {
+	d := passing{disk.NewMemory()}
+	check(t, d.MkdirAll("segments-7"))
+	for _, name := range []string{"segments-7/log", "zz"} {
+		file, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE)
+		check(t, err)
+		_, err = file.WriteAt([]byte("x"), 0)
+		check(t, err)
+	}
+	s := cluster.NewSlot(cluster.SlotConfig{Node: config(1), Fabric: fabric.NewMemory(), Disk: d, Tracer: trace.NewTracer("run", "kafka-1", 1000)})
+	files, err := s.Files()
+	check(t, err)
+	if len(files) != 1 || files[0].Name != "zz" {
+		t.Errorf("%+v", files)
+	}
 }
