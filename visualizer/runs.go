@@ -111,7 +111,11 @@ func titleMakesSense(c *gin.Context, title string) bool {
 // newKeptName names a run that is kept: names are links, so they say nothing that changes.
 func newKeptName() string { return "kept-" + time.Now().UTC().Format("20060102T150405.000000") }
 
-// getRunEvents is getEvents on a recorded run. Where the run has a hole, records go on after it.
+// maxRunEventsBytes bounds an answer of getRunEvents, but for its last record: those of a file that was opened can be large.
+const maxRunEventsBytes = 16 << 20
+
+// getRunEvents is getEvents on a recorded run. Where the run has a hole, records go on after it. An answer that grows too large ends early; its
+// window says how far it got. Only an answer without a record is the run's end.
 func (s *Server) getRunEvents(c *gin.Context) {
 	if !s.hasRuns(c) {
 		return
@@ -121,8 +125,9 @@ func (s *Server) getRunEvents(c *gin.Context) {
 		return
 	}
 	answer := packedEvents{Records: []json.RawMessage{}}
-	last := after
-	for len(answer.Records) < limit {
+	last, size := after, 0
+	goesOn := func() bool { return len(answer.Records) < limit && size < maxRunEventsBytes }
+	for goesOn() {
 		chunk, found, err := s.config.Runs.Chunk(c.Request.Context(), c.Param("name"), last)
 		if err != nil {
 			refuseError(c, err)
@@ -137,9 +142,9 @@ func (s *Server) getRunEvents(c *gin.Context) {
 			return
 		}
 		for i, line := range lines {
-			if n := chunk.FirstN + uint64(i); n > after && len(answer.Records) < limit {
+			if n := chunk.FirstN + uint64(i); n > after && goesOn() {
 				answer.Records = append(answer.Records, line)
-				last = n
+				last, size = n, size+len(line)
 			}
 		}
 	}

@@ -139,6 +139,39 @@ func TestARunWithTheLongestTitleComesBackFromItsFile(t *testing.T) {
 	}
 }
 
+func TestRecordsOfARunAreSentInBoundedParts(t *testing.T) {
+	url, room, server := recordingRoom(t)
+	const count, size = 40, 1 << 19
+	last := emit(t, room, server, 1)
+	for range count {
+		room.tracers["kafka-2"].Emit(trace.NodeStopped{Reason: "killed", Detail: strings.Repeat("x", size)})
+	}
+	last += count
+	mustSoon(t, func() bool { _, n, err := server.Hub().Observe(t.Context()); return err == nil && n >= last })
+	parts, n := 0, uint64(0)
+	for {
+		_, _, body := ask(t, "GET", url+"/runs/run-1/events?limit=10000&after="+strconv.FormatUint(n, 10), "")
+		if len(body) > maxRunEventsBytes+2*size {
+			t.Fatalf("an answer of %d bytes", len(body))
+		}
+		answer := decode[wire.Events](t, body)
+		if len(answer.Records) == 0 {
+			break
+		}
+		for _, record := range answer.Records {
+			if n++; record.N != n {
+				t.Fatalf("record %d stands where %d belongs", record.N, n)
+			}
+		}
+		if parts++; answer.Window.LastN != n {
+			t.Errorf("the answer ends at %d and says %d", n, answer.Window.LastN)
+		}
+	}
+	if n < last || parts != 2 {
+		t.Errorf("%d records of %d in %d parts", n, last, parts)
+	}
+}
+
 func must(status int, _ http.Header, body string) string {
 	if status != 200 {
 		panic(errors.New(body))

@@ -102,7 +102,7 @@ export class RecordedRuns {
     this.progress = undefined;
   }
 
-  /** Up to the part's size, the run's end, or a hole in it. */
+  /** Up to the part's size, the run's end, or a hole in it. A page of large records is short, which is not the end; a run that goes on has none. */
   private async fetchPart(name: string, telling: Telling, lastN: number): Promise<void> {
     const { store } = telling;
     const first = store.firstN;
@@ -113,7 +113,7 @@ export class RecordedRuns {
       if (whole.length === 0) return;
       telling.append(whole);
       this.progress = Math.min(1, (store.lastN - first) / Math.max(1, Math.min(PART, lastN - first)));
-      if (hole >= 0 || whole.length < PAGE) return;
+      if (hole >= 0 || (whole.length < PAGE && store.lastN >= lastN)) return;
     }
   }
 

@@ -1,0 +1,53 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { emptyState } from '../trace/reducer';
+import type { Classroom, ShownRun } from './classroom.svelte';
+import { RecordedRuns } from './recorded.svelte';
+
+const record = (n: number) => ({ n, run: 'r', node: 'kafka-1', seq: n, at: new Date(1_770_000_000_000 + n).toISOString(), kind: 'node.ready', data: {} });
+
+/** A server with one run, which sends so many records at a time, however many are asked for, and may know of more with each request. */
+function serve(has: (n: number) => boolean, lastN: number, atATime: number, growth = 0): string[] {
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', (path: string) => {
+    asked.push(path);
+    const url = new URL(path, 'http://localhost');
+    const answer = () => {
+      if (url.pathname.endsWith('/state')) return { n: 0, state: emptyState() };
+      if (!url.pathname.endsWith('/events')) return { runs: [{ name: 'kept', title: 'Election', startedAt: '', firstN: 1, lastN }], present: '' };
+      const after = Number(url.searchParams.get('after'));
+      lastN += growth;
+      const records = Array.from({ length: lastN - after }, (_, index) => record(after + 1 + index)).filter(({ n }) => has(n)).slice(0, atATime);
+      return { window: { firstN: after + 1, lastN: records.at(-1)?.n ?? after }, records };
+    };
+    return Promise.resolve(new Response(JSON.stringify(answer()), { status: 200 }));
+  });
+  return asked;
+}
+
+async function opened(): Promise<ShownRun | undefined> {
+  let shown: ShownRun | undefined;
+  const classroom = { showRun: (run: ShownRun) => (shown = run) } as unknown as Classroom;
+  await new RecordedRuns(classroom, (text) => expect.unreachable(JSON.stringify(text))).open('kept');
+  return shown;
+}
+
+afterEach(() => void vi.unstubAllGlobals());
+
+describe('a recorded run', () => {
+  it('is fetched to its end, however short the parts are that the server sends', async () => {
+    const asked = serve(() => true, 95, 30);
+    expect(await opened()).toMatchObject({ name: 'kept', from: 0, to: 95 });
+    expect(asked.filter((path) => path.includes('/events'))).toHaveLength(4);
+  });
+
+  it('is fetched up to where it was, while it goes on', async () => {
+    const asked = serve(() => true, 95, 30, 1);
+    expect(await opened()).toMatchObject({ from: 0, to: 99 });
+    expect(asked.filter((path) => path.includes('/events'))).toHaveLength(4);
+  });
+
+  it('is fetched up to a hole in it', async () => {
+    serve((n) => n !== 50, 95, 30);
+    expect(await opened()).toMatchObject({ from: 0, to: 49 });
+  });
+});
