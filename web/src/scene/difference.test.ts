@@ -5,18 +5,20 @@ import type { Second } from './series';
 import type { Sentence } from './story';
 
 let n = 0;
-const said = (at: number, side: Sentence['side'], key: Key): Sentence => ({ n: ++n, time: 1_000_000 + at, node: 'x', side, moment: 'node', text: { key } });
+const said = (at: number, side: Sentence['side'], key: Key, params: Record<string, string> = {}): Sentence => ({ n: ++n, time: 1_000_000 + at, node: 'x', side, moment: 'node', text: { key, params } });
+const led = (at: number, partition: string) => said(at, 'kafka', 'story.leaderChanged', { partition });
+const loaded = (at: number, topic: string) => said(at, 'pulsar', 'story.topicLoaded', { topic });
 const second = (at: number, kafkaBytes: number, pulsarBytes: number) => ({ time: 1_000_000 + at, kafkaBytes, pulsarBytes }) as Second;
 
-const killedKafka = said(0, 'kafka', 'story.nodeKilled');
-const killedPulsar = said(10, 'pulsar', 'story.nodeKilled');
+const killedKafka = { ...said(0, 'kafka', 'story.nodeKilled'), held: ['orders-0', 'orders-1'] };
+const killedPulsar = { ...said(10, 'pulsar', 'story.nodeKilled'), held: ['orders'] };
 const story = [
   killedKafka,
   killedPulsar,
   said(4000, 'ensemble', 'story.sessionExpired'),
-  said(4200, 'kafka', 'story.leaderChanged'),
-  said(4310, 'pulsar', 'story.topicLoaded'),
-  said(5000, 'kafka', 'story.leaderChanged'),
+  led(4200, 'orders-0'),
+  loaded(4310, 'orders'),
+  led(5000, 'orders-1'),
   said(9000, 'kafka', 'story.nodeReady'),
   said(9500, 'kafka', 'story.isrExpanded'),
 ];
@@ -29,8 +31,26 @@ describe('the difference between two faults', () => {
       ['story.leaderChanged', 4200],
       ['story.leaderChanged', 5000],
     ]);
-    expect(kafka?.servedAfterMS).toBe(5000);
-    expect(pulsar?.servedAfterMS).toBe(4300);
+    expect(kafka?.hands).toEqual({ held: 2, changed: 2, afterMS: 5000 });
+    expect(pulsar?.hands).toEqual({ held: 1, changed: 1, afterMS: 4300 });
+  });
+
+  it('counts the first change of what the node had, and nothing else that changed hands', () => {
+    const later = [
+      led(6000, 'orders-0'), // a preferred election, long after
+      led(7000, 'payments-3'), // another broker led it
+      loaded(8000, 'orders'),
+      loaded(8500, 'new-topic'),
+      said(8600, 'pulsar', 'story.ensembleChanged', { ledger: '9' }),
+    ];
+    const { kafka, pulsar } = differenceOf([...story.slice(0, 6), ...later], [], killedKafka.n, killedPulsar.n);
+    expect([kafka?.hands.afterMS, pulsar?.hands.afterMS]).toEqual([5000, 4300]);
+  });
+
+  it('counts the ledgers of a bookie', () => {
+    const bookie = { ...said(0, 'pulsar', 'story.nodeKilled'), held: ['ledger 7', 'ledger 8'] };
+    const changed = (at: number, ledger: string) => said(at, 'pulsar', 'story.ensembleChanged', { ledger });
+    expect(differenceOf([bookie, changed(300, '7'), changed(900, '9'), changed(1200, '7')], [], undefined, bookie.n).pulsar?.hands).toEqual({ held: 2, changed: 1, afterMS: 300 });
   });
 
   it('leaves out what the ensemble did for the other side', () => {
@@ -40,8 +60,8 @@ describe('the difference between two faults', () => {
   });
 
   it('ends with the next thing done to a node of the side, or with the window', () => {
-    const late = [...story.slice(0, 6), said(WINDOW_MS + 100, 'kafka', 'story.leaderChanged')];
-    expect(differenceOf(late, [], killedKafka.n, undefined).kafka?.servedAfterMS).toBe(5000);
+    const late = [...story.slice(0, 5), led(WINDOW_MS + 100, 'orders-1')];
+    expect(differenceOf(late, [], killedKafka.n, undefined).kafka?.hands).toEqual({ held: 2, changed: 1, afterMS: 4200 });
     expect(differenceOf(story, [], killedKafka.n, undefined).kafka?.steps.some(({ sentence }) => sentence.text.key === 'story.isrExpanded')).toBe(false);
   });
 
@@ -52,7 +72,7 @@ describe('the difference between two faults', () => {
   });
 
   it('is told of a fault that changed no hands, and of none that is gone', () => {
-    expect(differenceOf([killedKafka], [], killedKafka.n, killedPulsar.n)).toEqual({ kafka: { fault: killedKafka, steps: [], servedAfterMS: undefined, bytes: 0 }, pulsar: undefined });
+    expect(differenceOf([killedKafka], [], killedKafka.n, killedPulsar.n)).toEqual({ kafka: { fault: killedKafka, steps: [], hands: { held: 2, changed: 0, afterMS: undefined }, bytes: 0 }, pulsar: undefined });
   });
 
   it('can be had of every fault of a node, the newest first', () => {

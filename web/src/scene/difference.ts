@@ -1,3 +1,4 @@
+import { heldLedger } from './held';
 import type { Second } from './series';
 import type { Sentence } from './story';
 
@@ -6,10 +7,18 @@ export interface Aftermath {
   fault: Sentence;
   /** What was told of this side, and of the ensemble that both use, until the next fault of a node or for WINDOW_MS. */
   steps: { sentence: Sentence; afterMS: number }[];
-  /** Milliseconds until every partition, or topic, that had to change hands had done so; undefined: none had to. */
-  servedAfterMS: number | undefined;
+  /** What the node had, and how much of it has found another one. */
+  hands: Hands;
   /** Bytes that the side's nodes sent to each other meanwhile. */
   bytes: number;
+}
+
+/** Partitions that a broker led, topics that it served, ledgers that a bookie stored: each counts with its first change after the fault. */
+export interface Hands {
+  held: number;
+  changed: number;
+  /** Milliseconds until the last of these changes; undefined: there was none. */
+  afterMS: number | undefined;
 }
 
 export interface Difference {
@@ -30,8 +39,30 @@ export function differenceOf(sentences: readonly Sentence[], seconds: readonly S
   return { kafka: aftermath(sentences, seconds, 'kafka', kafka), pulsar: aftermath(sentences, seconds, 'pulsar', pulsar) };
 }
 
-/** Changes of hands after which clients are served again. */
-const SERVED: readonly string[] = ['story.leaderChanged', 'story.leaderUnclean', 'story.topicLoaded', 'story.ensembleChanged'];
+/** What has found another node with a sentence, as the fault's sentence names it. */
+function changedHands({ text: { key, params } }: Sentence): string | undefined {
+  switch (key) {
+    case 'story.leaderChanged':
+    case 'story.leaderUnclean':
+      return String(params?.partition);
+    case 'story.topicLoaded':
+      return String(params?.topic);
+    case 'story.ensembleChanged':
+      return heldLedger(String(params?.ledger));
+    default:
+      return undefined;
+  }
+}
+
+function handsAfter({ held = [] }: Sentence, steps: Aftermath['steps']): Hands {
+  const waiting = new Set(held);
+  let afterMS: number | undefined;
+  for (const step of steps) {
+    const changed = changedHands(step.sentence);
+    if (changed !== undefined && waiting.delete(changed)) afterMS = step.afterMS;
+  }
+  return { held: new Set(held).size, changed: new Set(held).size - waiting.size, afterMS };
+}
 
 function aftermath(sentences: readonly Sentence[], seconds: readonly Second[], side: 'kafka' | 'pulsar', n: number | undefined): Aftermath | undefined {
   const at = sentences.findIndex((sentence) => sentence.n === n && sentence.side === side);
@@ -43,12 +74,11 @@ function aftermath(sentences: readonly Sentence[], seconds: readonly Second[], s
     .slice(at + 1, next < 0 ? undefined : next)
     .filter((sentence) => concerns(sentence, side) && sentence.time <= until)
     .map((sentence) => ({ sentence, afterMS: Math.max(0, sentence.time - fault.time) }));
-  const served = steps.filter(({ sentence }) => SERVED.includes(sentence.text.key));
   const meanwhile = seconds.filter(({ time }) => time + 1000 > fault.time && time < until);
   return {
     fault,
     steps,
-    servedAfterMS: served.at(-1)?.afterMS,
+    hands: handsAfter(fault, steps),
     bytes: meanwhile.reduce((sum, second) => sum + (side === 'kafka' ? second.kafkaBytes : second.pulsarBytes), 0),
   };
 }

@@ -1,5 +1,6 @@
 import type { Text } from '../i18n/message';
 import type { State, TypedRecord } from '../trace/types';
+import { Holders } from './held';
 import { isInternal } from './kafka';
 import { topicLabel } from './pulsar';
 import { topicNamed } from './things';
@@ -19,6 +20,8 @@ export interface Sentence {
   text: Text;
   /** The topic that it is about, as readers call it. */
   topic?: string;
+  /** Of a fault: the partitions, topics and ledgers that the node had then. */
+  held?: readonly string[];
 }
 
 type Told = Pick<Sentence, 'side' | 'moment' | 'text'> | undefined;
@@ -46,15 +49,18 @@ export class Story {
   private topics = new Map<string, string>();
   /** Whose session it is: the state forgets a session with its end. */
   private clients = new Map<string, string>();
+  private readonly holders = new Holders();
 
   /** Takes a record with the state after it; returns its sentence if it is notable and new. */
   take(record: TypedRecord, state: State): Sentence | undefined {
     this.remember(record);
+    this.holders.take(record);
     const repeated = this.saysNothingNew(record);
     const sentence = sentenceOf(record, state);
     if (!sentence || repeated || this.toldBefore(record)) return undefined;
     const client = record.kind === 'ensemble.sessionEnded' ? this.clients.get(record.data.session) : undefined;
     if (client) sentence.text = { key: 'story.sessionExpiredOf', params: { ...sentence.text.params, client } };
+    if (record.kind === 'node.stopped' || record.kind === 'node.paused') sentence.held = this.holders.heldBy(record.node, record.time, state);
     this.sentences.push(sentence);
     if (this.sentences.length > KEPT * 1.2) this.sentences = this.sentences.slice(-KEPT);
     return sentence;
@@ -72,6 +78,7 @@ export class Story {
   /** Begins anew from a snapshot: who leads and whose the sessions are is known from its state. */
   begin(state: State): void {
     this.clear();
+    this.holders.begin(state);
     for (const [id, session] of Object.entries(state.ensemble.sessions)) if (session.client) this.clients.set(id, session.client);
     for (const [topic, { id, partitions }] of Object.entries(state.kafka.topics)) {
       this.topics.set(topic, id);

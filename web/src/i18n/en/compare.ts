@@ -14,6 +14,8 @@ export const compare = {
   'diff.ledAgain': 'Every partition led again',
   'diff.servedAgain': 'Every topic served again',
   'diff.noChange': 'nothing had to change hands',
+  'diff.noneYet': 'none of {count} yet',
+  'diff.some': '{done} of {count} so far, the last {after}',
   'diff.bytes': 'Bytes between its nodes meanwhile',
   'diff.nothing': 'Nothing notable followed.',
   'diff.none': 'No node of this side has failed.',

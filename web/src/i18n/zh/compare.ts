@@ -15,6 +15,8 @@ export const compare: Translation<typeof en> = {
   'diff.ledAgain': '所有分区重新有 leader',
   'diff.servedAgain': '所有 topic 重新有人服务',
   'diff.noChange': '不需要换手',
+  'diff.noneYet': '{count} 个都还没有',
+  'diff.some': '目前 {done}/{count} 个，最后一个 {after}',
   'diff.bytes': '其间节点之间的字节数',
   'diff.nothing': '之后没有值得一提的事。',
   'diff.none': '这一边还没有节点出过故障。',
