@@ -26,14 +26,16 @@ type growing struct {
 	discarded  []string
 }
 
-func grow(t *testing.T, test func(t *testing.T, g *growing)) {
+func grow(t *testing.T, test func(t *testing.T, g *growing)) { growOf(t, makeCounter, test) }
+
+func growOf(t *testing.T, maker cluster.Maker, test func(t *testing.T, g *growing)) {
 	synctest.Test(t, func(t *testing.T) {
 		layout := cluster.Layout{Host: "127.0.0.1", Kafka: 2, Ensemble: 1, Pace: node.Classroom, ZooKeeper: []string{"nowhere:2181"}}
 		nodes, err := layout.Nodes()
 		check(t, err)
 		g := &growing{fabric: fabric.NewMemory(), disks: map[string]*disk.Volatile{}}
 		g.Cluster, err = cluster.New(cluster.Config{
-			Nodes: nodes, Fabric: g.fabric, Run: "run", Make: makeCounter,
+			Nodes: nodes, Fabric: g.fabric, Run: "run", Make: maker,
 			Disk: func(name string) (disk.Disk, error) {
 				g.disks[name] = disk.NewVolatile(disk.NewMemory())
 				return g.disks[name], nil
@@ -246,5 +248,42 @@ func TestANodeStartsWithANewConfigWhileOthersAskForIt(t *testing.T) {
 			}
 		}
 		check(t, <-started)
+	})
+}
+
+// stubborn is a node that does not end before it is let.
+type stubborn struct {
+	cluster.Runnable
+	let chan struct{}
+}
+
+func (s stubborn) Run(ctx context.Context) error {
+	err := s.Runnable.Run(ctx)
+	<-s.let
+	return err
+}
+
+func TestANodeThatDoesNotEndKeepsItsFiles(t *testing.T) {
+	var let chan struct{}
+	growOf(t, func(config node.Config, surroundings node.Surroundings) (cluster.Runnable, error) {
+		counter, err := makeCounter(config, surroundings)
+		if config.ID == 2 {
+			let = make(chan struct{})
+			return stubborn{counter, let}, err
+		}
+		return counter, err
+	}, func(t *testing.T, g *growing) {
+		check(t, g.Kill(t.Context(), "kafka-2"))
+		if err := g.Remove(t.Context(), "kafka-2"); err == nil || !strings.Contains(err.Error(), "its files stay") {
+			t.Errorf("a node that has not ended was removed: %v", err)
+		}
+		if len(g.discarded) != 0 || len(g.Nodes()) != 2 {
+			t.Errorf("discarded %v, and there are %+v", g.discarded, g.Nodes())
+		}
+		close(let)
+		check(t, g.Remove(t.Context(), "kafka-2"))
+		if !slices.Equal(g.discarded, []string{"kafka-2"}) || len(g.Nodes()) != 1 {
+			t.Errorf("discarded %v, and there are %+v", g.discarded, g.Nodes())
+		}
 	})
 }

@@ -26,6 +26,22 @@ type life struct {
 	ending string
 }
 
+// ended tells whether nothing of the node runs any more. A node that was killed may take a moment.
+func (s *Slot) ended() bool {
+	s.mu.Lock()
+	l := s.life
+	s.mu.Unlock()
+	if l == nil {
+		return true
+	}
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // begin begins a life with the newest config. The caller has the turn, and the last life has ended.
 func (s *Slot) begin() *life {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -111,11 +111,11 @@ func (c *Cluster) Remove(ctx context.Context, name string) error {
 	return c.takeOut(ctx, s, after)
 }
 
-// takeOut ends a node for good.
+// takeOut ends a node for good. One whose goroutines do not end keeps its place and its files: it may still write to them.
 func (c *Cluster) takeOut(ctx context.Context, s *Slot, layout Layout) error {
 	err := s.Close(ctx)
-	if s.Status().State == StateRunning {
-		return errors.Join(err, fmt.Errorf("remove %s: it does not end, so its files stay", s.Name()))
+	if !s.ended() {
+		return errors.Join(err, fmt.Errorf("remove %s: it does not end, so its files stay; try again", s.Name()))
 	}
 	c.heal(s.Name())
 	c.change(layout, slices.DeleteFunc(c.present(), func(other *Slot) bool { return other == s }))
