@@ -71,7 +71,11 @@ func (c *Cluster) Add(ctx context.Context, role string) (NodeStatus, error) {
 		err = s.Start(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		return NodeStatus{}, errors.Join(fmt.Errorf("%s: %s did not come up: %w", doing, s.Name(), err), c.takeOut(ctx, s, before))
+		err = fmt.Errorf("%s: %s did not come up: %w", doing, s.Name(), err)
+		if !errors.Is(err, errStillMember) {
+			err = errors.Join(err, c.takeOut(ctx, s, before))
+		}
+		return NodeStatus{}, err
 	}
 	return s.Status(), err
 }

@@ -60,7 +60,11 @@ func (c *Cluster) mayReconfigure() error {
 	return nil
 }
 
-// join starts one more ensemble server and makes it a member.
+// errStillMember: a server that did not come up could not be made to leave the ensemble again.
+var errStillMember = errors.New("it may have a vote in the ensemble, so it stays: start it, or remove it when the ensemble has a majority")
+
+// join starts one more ensemble server and makes it a member. One that became a member and then does not come up leaves again: it would
+// be a voter that nobody can ask. The error is errStillMember when that fails.
 func (c *Cluster) join(ctx context.Context, s *Slot) error {
 	if err := c.mayReconfigure(); err != nil {
 		return err
@@ -73,9 +77,11 @@ func (c *Cluster) join(ctx context.Context, s *Slot) error {
 	if err != nil {
 		return err
 	}
+	member := false // it may be one
 	err = c.asAdministrator(ctx, func(conn *zk.Conn) error {
 		for deadline := time.Now().Add(joinPatience); ; {
 			_, err := conn.IncrementalReconfig([]string{line}, nil, -1)
+			member = err == nil || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired)
 			if err == nil || err.Error() != noQuorum || time.Now().After(deadline) {
 				return reconfigError(err)
 			}
@@ -86,10 +92,15 @@ func (c *Cluster) join(ctx context.Context, s *Slot) error {
 			}
 		}
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.awaitReady(ctx, l)
 	}
-	return s.awaitReady(ctx, l)
+	if err != nil && member && ctx.Err() == nil {
+		if failure := c.leave(ctx, s); failure != nil {
+			return errors.Join(err, fmt.Errorf("%w; %w", failure, errStillMember))
+		}
+	}
+	return err
 }
 
 // serverLine is a server as ZooKeeper's reconfig takes it: server.4=HOST:PEER:PEER;HOST:CLIENT.
