@@ -78,6 +78,7 @@ func newPage(config pageConfig) (p *page, err error) {
 		Labs: func(trace labs.Trace) (visualizer.Labs, error) {
 			p.labs, err = labs.New(labs.Config{
 				Catalogue: catalogue.Files, Addresses: actionAddresses(config.clusters.Present()), Nodes: config.control, Trace: trace, Progress: p.store,
+				Logger: config.logger,
 			})
 			return p.labs, err
 		},

@@ -14,11 +14,12 @@ import (
 type background struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
+	// rests: a watch that has ended because its task has passed. What it saw counts until the task is open again. Behind the service's lock.
+	rests bool
 
 	mu        sync.Mutex
 	heldSince time.Time // zero: the condition does not hold
 	seenAt    time.Time // the last look at which it held
-	problem   string    // of the helper's last round
 }
 
 type backgroundKey struct {
@@ -30,12 +31,13 @@ type backgroundKey struct {
 const watchPause = 250 * time.Millisecond
 
 // open opens the tasks whose needs have passed and whose questions are answered: their init runs, their helper starts, and their
-// condition is watched when it must hold. The helpers of tasks that have passed end.
+// condition is watched when it must hold. The helpers and watches of tasks that have passed end.
 func (s *Service) open(ctx context.Context, l *lab.Lab, r *running, passed map[string]bool) error {
 	for _, task := range l.Tasks {
 		key := attemptKey{r.Student, r.Lab}
 		if passed[task.ID] {
 			s.end(backgroundKey{key, task.ID, "helper"})
+			s.rest(backgroundKey{key, task.ID, "hold"})
 			continue
 		}
 		if !isOpen(l, task, r, passed) {
@@ -49,7 +51,7 @@ func (s *Service) open(ctx context.Context, l *lab.Lab, r *running, passed map[s
 			r.Opened[task.ID] = time.Now().UTC()
 		}
 		if task.Helper != nil {
-			s.begin(backgroundKey{key, task.ID, "helper"}, func(ctx context.Context, b *background) { s.help(ctx, b, task.Helper, *r) })
+			s.begin(backgroundKey{key, task.ID, "helper"}, func(ctx context.Context, _ *background) { s.help(ctx, task, *r) })
 		}
 		if task.Hold > 0 {
 			s.begin(backgroundKey{key, task.ID, "hold"}, func(ctx context.Context, b *background) { s.watch(ctx, b, task, *r) })
@@ -76,7 +78,7 @@ func isOpen(l *lab.Lab, task *lab.Task, r *running, passed map[string]bool) bool
 func (s *Service) begin(key backgroundKey, do func(context.Context, *background)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.behind[key] != nil {
+	if known := s.behind[key]; known != nil && !known.rests {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -99,6 +101,20 @@ func (s *Service) end(key backgroundKey) {
 	}
 }
 
+// rest ends a watch and keeps what it saw: the condition has held for as long as it must.
+func (s *Service) rest(key backgroundKey) {
+	s.mu.Lock()
+	b := s.behind[key]
+	if b != nil {
+		b.rests = true
+	}
+	s.mu.Unlock()
+	if b != nil {
+		b.cancel()
+		<-b.ended
+	}
+}
+
 // endBackground ends everything that goes on, of every attempt: the classroom is about to be made whole.
 func (s *Service) endBackground() {
 	s.mu.Lock()
@@ -109,19 +125,18 @@ func (s *Service) endBackground() {
 	}
 }
 
-// help does a helper's actions again and again. A round that fails is told with the attempt; the next one follows.
-func (s *Service) help(ctx context.Context, b *background, helper *lab.Helper, r running) {
+// help does a helper's actions again and again. After a round that fails the next one follows; the log tells of the first in a row.
+func (s *Service) help(ctx context.Context, task *lab.Task, r running) {
+	failing := false
 	for ctx.Err() == nil {
-		err := s.runner.Run(ctx, r.start, helper.Actions)
-		b.mu.Lock()
-		b.problem = ""
-		if err != nil && ctx.Err() == nil {
-			b.problem = err.Error()
+		err := s.runner.Run(ctx, r.start, task.Helper.Actions)
+		if err != nil && ctx.Err() == nil && !failing {
+			s.config.Logger.Warn("the helper of a lab's task cannot do its actions; it goes on trying", "lab", r.Lab, "task", task.ID, "student", r.Student, "error", err)
 		}
-		b.mu.Unlock()
+		failing = err != nil
 		select {
 		case <-ctx.Done():
-		case <-time.After(helper.Every):
+		case <-time.After(task.Helper.Every):
 		}
 	}
 }
@@ -131,7 +146,10 @@ func (s *Service) watch(ctx context.Context, b *background, task *lab.Task, r ru
 	for ctx.Err() == nil {
 		world := s.runner.Look(ctx, r.start, task.Looks())
 		at := s.traceTime()
-		holds := ctx.Err() == nil && task.Holds(world)
+		if ctx.Err() != nil {
+			return // what was seen of a look that was broken off is nothing
+		}
+		holds := task.Holds(world)
 		b.mu.Lock()
 		switch {
 		case !holds:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -42,6 +43,8 @@ type Config struct {
 	Progress  Progress
 	// Observed, when it is set, is told what every judgement was made of.
 	Observed func(l *lab.Lab, world observe.World, standing lab.Standing)
+	// Logger is told what goes wrong behind an attempt; nil: nobody is.
+	Logger *slog.Logger
 }
 
 // actionTimeout bounds one start, check or solve.
@@ -70,6 +73,9 @@ func New(config Config) (*Service, error) {
 	loaded, err := lab.LoadAll(config.Catalogue)
 	if err != nil {
 		return nil, fmt.Errorf("load the labs: %w", err)
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{
 		config: config, labs: loaded, turn: make(chan struct{}, 1), attempts: map[attemptKey]*running{}, drawn: map[attemptKey]*lab.Lab{}, behind: map[backgroundKey]*background{},
