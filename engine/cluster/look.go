@@ -45,7 +45,8 @@ type Question struct {
 
 // Inspector looks into nodes, in this process or in others, and changes nothing in them.
 type Inspector interface {
-	// Look answers with JSON of at most 4 MiB. Files and messages of a node that is down can be seen too.
+	// Look answers with JSON of at most 4 MiB; what would need more is refused, and pages of files are made to fit. Files and messages of a
+	// node that is down can be seen too.
 	Look(ctx context.Context, node string, question Question) (json.RawMessage, error)
 }
 
@@ -91,7 +92,21 @@ func (s *Slot) Look(ctx context.Context, question Question) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(answer)
+	return encodeAnswer(question, answer)
+}
+
+// maxAnswer bounds an answer of Look, in bytes of JSON.
+const maxAnswer = 4 << 20
+
+func encodeAnswer(question Question, answer any) (json.RawMessage, error) {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return nil, fmt.Errorf("put the answer about the %s into JSON: %w", question.What, err)
+	}
+	if len(text) > maxAnswer {
+		return nil, Say(ErrRefused, "what is known of the %s %.200q has %d bytes; shown are at most %d", question.What, question.File+question.Thing, len(text), maxAnswer)
+	}
+	return text, nil
 }
 
 func (s *Slot) lookAtMessage(question Question) (Message, error) {

@@ -144,3 +144,13 @@ func TestAMessageIsOpened(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+func TestAnAnswerIsNotTooLong(t *testing.T) {
+	question := Question{What: LookThing, Thing: "group readers"}
+	if text, err := encodeAnswer(question, strings.Repeat("x", maxAnswer-2)); err != nil || len(text) != maxAnswer {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if _, err := encodeAnswer(question, strings.Repeat("x", maxAnswer-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "group readers") {
+		t.Errorf("too long: %v", err)
+	}
+}

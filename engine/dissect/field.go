@@ -37,6 +37,8 @@ const (
 	maxFields = 4000
 	maxDepth  = 24
 	maxValue  = 400 // bytes of text
+	// maxUnpacked is how much text is told of what is not in the bytes as such, because it is compressed.
+	maxUnpacked = 256 << 10
 )
 
 var (
@@ -51,17 +53,19 @@ type reader struct {
 	end   int // before the end of bytes inside of something that has a length
 	depth int
 	left  *int // fields that may still be made
-	err   error
+	// unpacked is how many bytes of text may still be told of what is compressed.
+	unpacked *int
+	err      error
 }
 
 func newReader(bytes []byte) *reader {
-	left := maxFields
-	return &reader{bytes: bytes, end: len(bytes), left: &left}
+	left, unpacked := maxFields, maxUnpacked
+	return &reader{bytes: bytes, end: len(bytes), left: &left, unpacked: &unpacked}
 }
 
 // within is a reader of the next size bytes, which this one then has behind it.
 func (r *reader) within(size int) *reader {
-	inner := &reader{bytes: r.bytes, at: r.at, end: r.at + size, depth: r.depth + 1, left: r.left, err: r.err}
+	inner := &reader{bytes: r.bytes, at: r.at, end: r.at + size, depth: r.depth + 1, left: r.left, unpacked: r.unpacked, err: r.err}
 	if r.err == nil && (size < 0 || size > r.end-r.at) {
 		inner.end = r.end // what is there of it
 		inner.at = min(inner.at, inner.end)
@@ -75,11 +79,6 @@ func (r *reader) within(size int) *reader {
 	}
 	r.at += max(size, 0)
 	return inner
-}
-
-// outside is a reader of bytes that are not part of the message as it is.
-func (r *reader) outside(bytes []byte) *reader {
-	return &reader{bytes: bytes, end: len(bytes), depth: r.depth + 1, left: r.left}
 }
 
 func (r *reader) fail(err error) {

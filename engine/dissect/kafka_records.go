@@ -127,12 +127,13 @@ func recordsOf(r *reader, whole []byte, batch map[string]int64) (fields []Field)
 		return append(fields, compressed)
 	}
 	err := records.EachRecord(whole, func(one records.Record) bool {
-		if *r.left--; *r.left <= 0 {
+		if *r.left--; *r.left <= 0 || *r.unpacked <= 0 {
+			compressed.Meaning = fmt.Sprintf("the first %d records", len(compressed.Fields))
 			return false
 		}
-		compressed.Fields = append(compressed.Fields, Field{
-			Name: fmt.Sprintf("Record %d", one.Offset), Type: "record", At: -1, Value: text(one.Value), Meaning: "key " + text(one.Key),
-		})
+		f := Field{Name: fmt.Sprintf("Record %d", one.Offset), Type: "record", At: -1, Value: text(one.Value), Meaning: "key " + text(one.Key)}
+		*r.unpacked -= len(f.Value) + len(f.Meaning)
+		compressed.Fields = append(compressed.Fields, f)
 		return true
 	})
 	if err != nil {

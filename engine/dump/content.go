@@ -1,6 +1,8 @@
 package dump
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -73,6 +75,9 @@ const (
 	shownText    = 200 // bytes of a key or a value
 	maxLines     = 400
 	maxLine      = 500
+	// maxPage bounds the frames of a page in bytes of JSON, so that a page fits into the 4 MiB of an answer; a frame has a tenth of it at
+	// most.
+	maxPage = 3 << 20
 	// maxDissected is how much of a frame is taken apart and handed out.
 	maxDissected = 64 << 10
 )
@@ -83,14 +88,11 @@ func Read(file io.ReaderAt, name string, size, from int64) (Content, error) {
 	content := Content{File: name, Bytes: size, Frames: []Frame{}, Next: -1}
 	if !isSegment(s.base()) {
 		content.Kind = "text"
-		var text strings.Builder
-		err := printFile(&text, s)
-		for line := range strings.Lines(text.String()) {
-			if len(content.Lines) == maxLines {
-				content.Lines = append(content.Lines, "…")
-				break
-			}
-			content.Lines = append(content.Lines, shorten(strings.TrimSuffix(line, "\n"), maxLine))
+		var lines firstLines
+		err := printFile(&lines, s)
+		content.Lines = lines.all()
+		if errors.Is(err, errEnough) {
+			err = nil
 		}
 		return content, err
 	}
@@ -106,12 +108,21 @@ func Read(file io.ReaderAt, name string, size, from int64) (Content, error) {
 		return content, err
 	}
 	content.Kind = kind.name
+	told := 0 // bytes of JSON
 	content.Torn, err = eachFrame(s, kind, from, func(frame Frame, bytes []byte) error {
 		if len(content.Frames) == pageFrames {
 			content.Next = frame.At
 			return errEnough
 		}
 		describeFrame(&frame, kind, bytes)
+		text, err := json.Marshal(frame)
+		if err != nil {
+			return err
+		}
+		if told += len(text); told > maxPage {
+			content.Next = frame.At
+			return errEnough
+		}
 		content.Frames = append(content.Frames, frame)
 		return nil
 	})
@@ -119,6 +130,46 @@ func Read(file io.ReaderAt, name string, size, from int64) (Content, error) {
 		err = nil
 	}
 	return content, err
+}
+
+// firstLines takes the first lines of what is written to it, then refuses more with errEnough.
+type firstLines struct {
+	lines []string
+	last  []byte // the beginning of a line that has not ended
+	more  bool   // there were more than maxLines
+}
+
+func (f *firstLines) Write(text []byte) (written int, err error) {
+	for written < len(text) {
+		if len(f.lines) == maxLines {
+			f.more = true
+			return written, errEnough
+		}
+		line, _, ends := bytes.Cut(text[written:], []byte("\n"))
+		f.last = append(f.last, line[:min(len(line), max(0, maxLine+1-len(f.last)))]...) // one byte more than is shown tells that it is cut
+		written += len(line)
+		if ends {
+			written++
+			f.end()
+		}
+	}
+	return written, nil
+}
+
+func (f *firstLines) end() {
+	f.lines = append(f.lines, shorten(string(f.last), maxLine))
+	f.last = f.last[:0]
+}
+
+// all returns the lines; a sign after the last one says that there were more.
+func (f *firstLines) all() []string {
+	if len(f.last) > 0 {
+		f.end()
+	}
+	if f.more {
+		return append(f.lines, "…")
+	}
+	return f.lines
 }
 
 // ErrNoFrame: nothing whole begins where it was asked for.

@@ -67,6 +67,7 @@ type source struct {
 
 func (s source) base() string { return path.Base(filepath.ToSlash(s.name)) }
 
+// printFile ends at the first error of what it writes to: whoever has enough refuses more.
 func printFile(out io.Writer, file source) error {
 	name := file.name
 	switch base := file.base(); {
@@ -127,17 +128,18 @@ func printIndex(out io.Writer, file source) error {
 		return fmt.Errorf("%s: %w; the log makes it anew when it is opened", name, err)
 	}
 	if content.Time {
-		fmt.Fprintf(out, "%s: sparse time index over %d bytes up to offset %d, largest time %s\n", name, content.Covered, content.Next-1, content.MaxTime.Format("2006-01-02 15:04:05.000"))
-		for _, entry := range content.Entries {
-			fmt.Fprintf(out, "  nothing up to offset %d is later than %s\n", entry.Offset, entry.Time.Format("2006-01-02 15:04:05.000"))
+		_, err := fmt.Fprintf(out, "%s: sparse time index over %d bytes up to offset %d, largest time %s\n", name, content.Covered, content.Next-1, content.MaxTime.Format("2006-01-02 15:04:05.000"))
+		for i := 0; i < len(content.Entries) && err == nil; i++ {
+			entry := content.Entries[i]
+			_, err = fmt.Fprintf(out, "  nothing up to offset %d is later than %s\n", entry.Offset, entry.Time.Format("2006-01-02 15:04:05.000"))
 		}
-		return nil
+		return err
 	}
-	fmt.Fprintf(out, "%s: sparse offset index over %d bytes up to offset %d\n", name, content.Covered, content.Next-1)
-	for _, entry := range content.Entries {
-		fmt.Fprintf(out, "  offset %d is at byte %d\n", entry.Offset, entry.Position)
+	_, err = fmt.Fprintf(out, "%s: sparse offset index over %d bytes up to offset %d\n", name, content.Covered, content.Next-1)
+	for i := 0; i < len(content.Entries) && err == nil; i++ {
+		_, err = fmt.Fprintf(out, "  offset %d is at byte %d\n", content.Entries[i].Offset, content.Entries[i].Position)
 	}
-	return nil
+	return err
 }
 
 func printStart(out io.Writer, file source) error {
@@ -177,11 +179,12 @@ func printMoved(out io.Writer, file source) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; without it the log does not open", name, err)
 	}
-	fmt.Fprintf(out, "%s: %d segments are on another medium\n", name, len(segments))
-	for _, s := range segments {
-		fmt.Fprintf(out, "  %s: offsets %d to %d, %d bytes\n", s.File, s.Base, s.Next-1, s.Size)
+	_, err = fmt.Fprintf(out, "%s: %d segments are on another medium\n", name, len(segments))
+	for i := 0; i < len(segments) && err == nil; i++ {
+		s := segments[i]
+		_, err = fmt.Fprintf(out, "  %s: offsets %d to %d, %d bytes\n", s.File, s.Base, s.Next-1, s.Size)
 	}
-	return nil
+	return err
 }
 
 func (s source) readSmall() ([]byte, error) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
 
 	"twinlog/engine/ensemble/server"
 )
@@ -23,11 +22,14 @@ func printText(out io.Writer, file source, meaning string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %s\n", name, meaning)
-	for line := range strings.Lines(string(bytes.ToValidUTF8(content, []byte("?")))) {
-		fmt.Fprintf(out, "  %s\n", strings.TrimSuffix(line, "\n"))
+	_, err = fmt.Fprintf(out, "%s: %s\n", name, meaning)
+	for line := range bytes.Lines(content) {
+		if err != nil {
+			break
+		}
+		_, err = fmt.Fprintf(out, "  %s\n", bytes.ToValidUTF8(bytes.TrimSuffix(line, []byte("\n")), []byte("?")))
 	}
-	return nil
+	return err
 }
 
 func printPromises(out io.Writer, file source) error {
@@ -54,9 +56,9 @@ func printSnapshot(out io.Writer, file source) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	fmt.Fprintf(out, "%s: a snapshot, %s\n", name, lines[0])
-	for _, line := range lines[1:] {
-		fmt.Fprintf(out, "  %s\n", line)
+	_, err = fmt.Fprintf(out, "%s: a snapshot, %s\n", name, lines[0])
+	for i := 1; i < len(lines) && err == nil; i++ {
+		_, err = fmt.Fprintf(out, "  %s\n", lines[i])
 	}
-	return nil
+	return err
 }
