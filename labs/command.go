@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -118,15 +119,24 @@ func (r *remote) attempt(ctx context.Context, out io.Writer, id, verb string) er
 // flags are those that the next command needs too. The token is not repeated: it would stay in sight.
 func (r *remote) flags() (flags string) {
 	if r.api.Base != usualPage {
-		flags += " --url " + r.api.Base
+		flags += " --url " + quoted(r.api.Base)
 	}
 	if r.language != "en" {
-		flags += " --lang " + r.language
+		flags += " --lang " + quoted(r.language)
 	}
 	if r.student != "" && r.student != Alone {
-		flags += " --student " + r.student
+		flags += " --student " + quoted(r.student)
 	}
 	return flags
+}
+
+// quoted is a word as a shell takes it for one: in single quotes where it needs them.
+func quoted(word string) string {
+	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./:@", r) }
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // progress sends a request about the log of progress.

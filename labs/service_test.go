@@ -131,6 +131,9 @@ func TestTheNextCommandRepeatsWhatItNeeds(t *testing.T) {
 	for want, r := range map[string]remote{
 		"": {api: API{Base: usualPage, Token: "secret"}, language: "en"},
 		" --url http://127.0.0.1:17700 --lang zh": {api: API{Base: "http://127.0.0.1:17700"}, language: "zh"},
+		" --student 'Li Ming'":                    {api: API{Base: usualPage}, language: "en", student: "Li Ming"},
+		` --student 'O'\''Brien; $(reboot)'`:      {api: API{Base: usualPage}, language: "en", student: "O'Brien; $(reboot)"},
+		" --student 李明":                           {api: API{Base: usualPage}, language: "en", student: "李明"},
 	} {
 		if got := r.flags(); got != want {
 			t.Errorf("got %q, want %q", got, want)
