@@ -470,6 +470,9 @@ export const en = {
   'chart.underReplicated': 'Under-replicated now',
   'chart.hole': 'Records are missing in part of the time shown: counts there are too low.',
 
+  'text.semicolon': '; ',
+  'text.stop': '. ',
+  'text.comma': ', ',
   'lab.title': 'Labs',
   'lab.close': 'Close the labs',
   'lab.back': 'All labs',

@@ -467,6 +467,9 @@ export const zh: Catalogue = {
   'chart.underReplicated': '当前副本不足',
   'chart.hole': '显示的时段中缺少部分记录：那里的计数偏低。',
 
+  'text.semicolon': '；',
+  'text.stop': '。',
+  'text.comma': '，',
   'lab.title': '实验',
   'lab.close': '关闭实验',
   'lab.back': '全部实验',
