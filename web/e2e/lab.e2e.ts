@@ -38,7 +38,7 @@ afterAll(async () => {
 describe('lab 01 by keyboard alone', () => {
   it('does not pass untouched, asks for a prediction, and says what it expected and observed', async () => {
     await press(page.getByRole('button', { name: 'Labs', exact: true }));
-    await press(page.getByRole('button', { name: /^Open lab First messages/ }));
+    await press(page.getByRole('button', { name: /^Open lab 01 First messages/ }));
     await drawer.getByRole('heading', { name: /^First messages/ }).waitFor();
     await press((await button('Start').isVisible()) ? button('Start') : button('Reset'));
     await expect.poll(() => button('Check').isEnabled(), PATIENCE).toBe(true);
@@ -94,7 +94,7 @@ describe('progress', () => {
   it('gives a student with a name values of her own', async () => {
     await drawer.getByLabel('Your name').fill('Ada');
     await drawer.getByLabel('Your name').press('Enter');
-    await page.getByRole('button', { name: /^Open lab First messages/ }).click();
+    await page.getByRole('button', { name: /^Open lab 01 First messages/ }).click();
     await drawer.getByText(/orders-[a-z]{4}/).first().waitFor(PATIENCE);
     await shoot(page, 'lab-values');
   });
