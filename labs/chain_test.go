@@ -105,10 +105,10 @@ func TestAFileThatIsCutOffIsNotTakenForABrokenOne(t *testing.T) {
 
 func TestAFileThatIsTooLargeToBeReadIsNotWritten(t *testing.T) {
 	attempt := func(size int) []byte { return []byte(`"` + strings.Repeat("x", size) + `"`) }
-	large := Entry{Student: "ada", Attempt: attempt(1 << 20)}
+	large := Entry{Student: "ada", Attempt: attempt(maxEntryBytes - 1<<10)}
 	for name, entries := range map[string][]Entry{
 		"one entry":   {{Student: "ada", Attempt: attempt(maxEntryBytes)}},
-		"all of them": slices.Repeat([]Entry{large}, 64),
+		"all of them": slices.Repeat([]Entry{large}, LargestProgress/len(large.Attempt)+1),
 	} {
 		var file bytes.Buffer
 		if err := WriteProgress(&file, []Head{{Student: "ada"}}, entries); !errors.Is(err, ErrTooLarge) || file.Len() > 0 {

@@ -132,7 +132,9 @@ func (r *remote) flags() (flags string) {
 
 // quoted is a word as a shell takes it for one: in single quotes where it needs them.
 func quoted(word string) string {
-	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./:@", r) }
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./:@", r)
+	}
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
 		return word
 	}

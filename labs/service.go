@@ -233,7 +233,8 @@ func (s *Service) Show(ctx context.Context, id, student, language string) (Detai
 }
 
 // withAddresses puts the addresses of this classroom into a text, as programs of students dial them; the usual ones where no broker has
-// told its own yet. All nodes of a role are named: in a lab, any one of them may be dead.
+// told its own yet. All nodes of a role are named: in a lab, any one of them may be dead. The page's own address is put in by the page, which knows how
+// it was reached.
 func (s *Service) withAddresses(text string) string {
 	state, _ := s.config.Trace.World()
 	addresses := func(role, purpose, usual string) string {

@@ -6,16 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"twinlog/engine/world"
 	"twinlog/labs"
+	"twinlog/labs/lab"
 	"twinlog/labs/observe"
 	"twinlog/visualizer/hub"
 	"twinlog/visualizer/wire"
@@ -81,8 +84,20 @@ func (s *Server) getLabs(c *gin.Context) {
 
 func (s *Server) getLab(c *gin.Context) {
 	s.askLabs(c, func(ctx context.Context, request labRequest) (any, error) {
-		return s.labs.Show(ctx, request.id, request.student, request.language)
+		detail, err := s.labs.Show(ctx, request.id, request.student, request.language)
+		return withPage(detail, c.Request.Host), err
 	})
+}
+
+// withPage puts the page's address into a lab, as the reader has reached it.
+func withPage(detail labs.Detail, host string) labs.Detail {
+	address := "http://" + host
+	detail.HTML = strings.ReplaceAll(detail.HTML, lab.PagePlaceholder, html.EscapeString(address))
+	detail.Solution = slices.Clone(detail.Solution)
+	for i := range detail.Solution {
+		detail.Solution[i].Command = strings.ReplaceAll(detail.Solution[i].Command, lab.PagePlaceholder, address)
+	}
+	return detail
 }
 
 func (s *Server) postLabAction(c *gin.Context) {

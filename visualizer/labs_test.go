@@ -11,6 +11,7 @@ import (
 
 	"twinlog/engine/trace"
 	"twinlog/labs"
+	"twinlog/labs/lab"
 )
 
 // lesson is a Labs that remembers what it was asked.
@@ -29,7 +30,10 @@ func (l *lesson) List(_ context.Context, student, language string) ([]labs.Summa
 
 func (l *lesson) Show(_ context.Context, id, student, language string) (labs.Detail, error) {
 	l.note("show", id, student, language)
-	return labs.Detail{Summary: labs.Summary{ID: id}, Attempt: &labs.Attempt{ID: 7, Lab: id}}, l.err
+	return labs.Detail{
+		Summary: labs.Summary{ID: id}, Attempt: &labs.Attempt{ID: 7, Lab: id},
+		HTML: "<p>See {{page}}</p>", Solution: []lab.Step{{Command: "curl -X POST {{page}}/api/v1/nodes/kafka-2/kill"}},
+	}, l.err
 }
 
 func (l *lesson) Start(_ context.Context, id, student, task string) (labs.Attempt, error) {
@@ -120,6 +124,19 @@ func TestLabRoutes(t *testing.T) {
 		l.err = fmt.Errorf("lab: %w", err)
 		status, _, body := ask(t, "POST", url+"/api/v1/labs/01-first/check", "")
 		mustRefuse(t, status, body, want.status, want.code)
+	}
+}
+
+func TestALabNamesThePageAsItWasReached(t *testing.T) {
+	_, url := withLesson(t, Config{})
+	address := "localhost" + url[strings.LastIndexByte(url, ':'):]
+	_, _, body := ask(t, "GET", url+"/api/v1/labs/01-first", "", "Host", address)
+	detail := decode[labs.Detail](t, body)
+	if want := "curl -X POST http://" + address + "/api/v1/nodes/kafka-2/kill"; detail.Solution[0].Command != want {
+		t.Errorf("the command is %q, want %q", detail.Solution[0].Command, want)
+	}
+	if want := "<p>See http://" + address + "</p>"; detail.HTML != want {
+		t.Errorf("the text is %q, want %q", detail.HTML, want)
 	}
 }
 

@@ -127,10 +127,11 @@ const (
 	PulsarPlaceholder   = "{{pulsar}}"       // pulsar://host:port,host:port of the Pulsar-mode brokers
 	AdminPlaceholder    = "{{pulsar-admin}}" // http://host:port of one Pulsar-mode broker's admin API
 	EnsemblePlaceholder = "{{ensemble}}"     // host:port of the ensemble's servers, with commas
+	PagePlaceholder     = "{{page}}"         // http://host:port of the classroom's page, as the reader has reached it
 )
 
 var (
-	placeholders = []string{KafkaPlaceholder, PulsarPlaceholder, AdminPlaceholder, EnsemblePlaceholder}
+	placeholders = []string{KafkaPlaceholder, PulsarPlaceholder, AdminPlaceholder, EnsemblePlaceholder, PagePlaceholder}
 	placeholder  = regexp.MustCompile(`\{\{[^}\n]*\}\}`)
 )
 

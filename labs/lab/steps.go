@@ -220,7 +220,7 @@ func (v *Victim) told(en, zh, verb string) told {
 	}
 	command := ""
 	if v.Node != "" {
-		command = "curl -X POST {{page}}/api/v1/nodes/" + v.Node + "/" + verb
+		command = "curl -X POST " + PagePlaceholder + "/api/v1/nodes/" + v.Node + "/" + verb
 	}
 	return told{fmt.Sprintf(en, node), fmt.Sprintf(zh, node), command}
 }
