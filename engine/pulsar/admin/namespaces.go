@@ -189,6 +189,7 @@ func (h *handler) unloadNamespace(c *gin.Context) {
 	}
 	for _, r := range bundles.Ranges() {
 		one := broker.Bundle{Namespace: namespaceName(c), Range: r}
+		h.broker.PreferAny(one)
 		owner, err := h.broker.BundleOwner(one, h.broker.PeerListener())
 		switch {
 		case err != nil:
@@ -212,15 +213,17 @@ func (h *handler) unloadNamespace(c *gin.Context) {
 func (h *handler) sendTo(c *gin.Context) bool {
 	query := c.Request.URL.Query()
 	destination := query.Get("destinationBroker")
-	if destination == "" {
-		return true
-	}
 	r, err := bundle.ParseRange(c.Param("bundle"))
 	if err != nil {
 		fail(c, err)
 		return false
 	}
-	leader, err := h.broker.Prefer(c.Request.Context(), broker.Bundle{Namespace: namespaceName(c), Range: r}, destination)
+	unloaded := broker.Bundle{Namespace: namespaceName(c), Range: r}
+	if destination == "" {
+		h.broker.PreferAny(unloaded)
+		return true
+	}
+	leader, err := h.broker.Prefer(c.Request.Context(), unloaded, destination)
 	if err != nil {
 		fail(c, err)
 		return false

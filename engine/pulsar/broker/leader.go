@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +31,7 @@ type leadership struct {
 	changed chan struct{} // closed at the next change
 	// placed is what this broker, as the leader, promised to others and their reports do not show yet.
 	placed map[Bundle]placement
-	// wanted is where an administrator wants bundles to go that are being unloaded.
+	// wanted is where an administrator wants bundles to go that are being unloaded. It is used once, and is a promise then.
 	wanted map[Bundle]placement
 }
 
@@ -165,8 +167,42 @@ func (b *Broker) Prefer(ctx context.Context, wanted Bundle, destination string) 
 	return "", nil
 }
 
-// placementMemory is how long a promise counts that the broker's own report does not confirm.
-const placementMemory = 30 * time.Second
+// PreferAny takes back what Prefer asked for and what was promised before: the bundle is unloaded to wherever it fits best. It is for the
+// leader; of another broker it changes nothing.
+func (b *Broker) PreferAny(unloaded Bundle) {
+	b.leadership.mu.Lock()
+	defer b.leadership.mu.Unlock()
+	delete(b.leadership.wanted, unloaded)
+	delete(b.leadership.placed, unloaded)
+}
+
+const (
+	// placementMemory is how long a promise counts that the broker's own report does not confirm.
+	placementMemory = 30 * time.Second
+	// placementFollowed is how long clients may take to get to the broker that they were sent to: a report that is later than that and does
+	// not have the bundle tells that the broker never got it, or has given it up again.
+	placementFollowed = 5 * time.Second
+)
+
+// over tells whether a promise counts no longer, given what the brokers reported last: somebody got the bundle since then, or it has had
+// its time. A report that is older than the promise says nothing about it.
+func (p placement) over(promised string, reports map[string]BrokerData, now time.Time) bool {
+	report, alive := reports[p.broker]
+	if !alive || now.Sub(p.at) >= placementMemory || p.age(report) > placementFollowed {
+		return true
+	}
+	for _, report := range reports {
+		if p.age(report) > 0 && slices.Contains(report.Bundles, promised) {
+			return true
+		}
+	}
+	return false
+}
+
+// age is how old the promise was when a report was made, by the reporter's clock.
+func (p placement) age(report BrokerData) time.Duration {
+	return time.Duration(report.LastUpdate-p.at.UnixMilli()) * time.Millisecond
+}
 
 // place decides, as the leader, which broker is to own a bundle. It returns that broker's registration too.
 func (b *Broker) place(wanted Bundle) (string, BrokerData, error) {
@@ -174,33 +210,29 @@ func (b *Broker) place(wanted Bundle) (string, BrokerData, error) {
 	if err != nil {
 		return "", BrokerData{}, err
 	}
-	l := b.leadership
+	chosen, found := b.leadership.choose(wanted, loads, reports, time.Now(), rand.Uint64())
+	if !found {
+		return "", BrokerData{}, fmt.Errorf("%w: bundle %v", errNoBroker, wanted)
+	}
+	return chosen, reports[chosen], nil
+}
+
+// choose decides which broker gets a bundle that nobody owns, and remembers it: whoever asks until that broker has the bundle is sent there.
+func (l *leadership) choose(wanted Bundle, loads []bundle.Load, reports map[string]BrokerData, now time.Time, random uint64) (chosen string, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
+	maps.DeleteFunc(l.placed, func(promised Bundle, p placement) bool { return p.over(promised.String(), reports, now) })
+	maps.DeleteFunc(l.wanted, func(_ Bundle, p placement) bool {
+		_, alive := reports[p.broker]
+		return !alive || now.Sub(p.at) >= placementMemory
+	})
 	if asked, isWanted := l.wanted[wanted]; isWanted {
-		if data, alive := reports[asked.broker]; alive && now.Sub(asked.at) < placementMemory {
-			return asked.broker, data, nil
-		}
 		delete(l.wanted, wanted)
+		l.placed[wanted] = placement{broker: asked.broker, at: now}
+		return asked.broker, true
 	}
-	if before, promised := l.placed[wanted]; promised && now.Sub(before.at) < placementMemory {
-		if data, alive := reports[before.broker]; alive {
-			return before.broker, data, nil
-		}
-	}
-	reported := map[Bundle]bool{}
-	for _, data := range reports {
-		for _, name := range data.Bundles {
-			if parsed, err := ParseBundle(name); err == nil {
-				reported[parsed] = true
-			}
-		}
-	}
-	for promised, before := range l.placed {
-		if reported[promised] || now.Sub(before.at) >= placementMemory {
-			delete(l.placed, promised)
-		}
+	if before, promised := l.placed[wanted]; promised {
+		return before.broker, true
 	}
 	for i := range loads {
 		for _, before := range l.placed {
@@ -209,12 +241,10 @@ func (b *Broker) place(wanted Bundle) (string, BrokerData, error) {
 			}
 		}
 	}
-	chosen, found := bundle.Place(loads, rand.Uint64())
-	if !found {
-		return "", BrokerData{}, fmt.Errorf("%w: bundle %v", errNoBroker, wanted)
+	if chosen, found = bundle.Place(loads, random); found {
+		l.placed[wanted] = placement{broker: chosen, at: now}
 	}
-	l.placed[wanted] = placement{broker: chosen, at: now}
-	return chosen, reports[chosen], nil
+	return chosen, found
 }
 
 var errNoBroker = errors.New("No broker was available to own")
