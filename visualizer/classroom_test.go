@@ -32,6 +32,7 @@ type classroom struct {
 	// What do_test.go's actions do.
 	disks     map[string]disk.Fault
 	corrupted cluster.Corruption
+	files     map[string][]cluster.StoredFile // of nodes that have other files than the rest
 }
 
 func newClassroom() *classroom {

@@ -53,6 +53,12 @@ func (c *classroom) SetDisk(_ context.Context, node string, fault disk.Fault) er
 }
 
 func (c *classroom) Files(_ context.Context, node string) ([]cluster.StoredFile, error) {
+	c.mu.Lock()
+	own, has := c.files[node]
+	c.mu.Unlock()
+	if has {
+		return own, nil
+	}
 	return []cluster.StoredFile{
 		{Name: "orders-0/00000000000000000012.log", Bytes: 100}, {Name: "orders-0/00000000000000000012.index", Bytes: 8},
 		{Name: "orders-1/00000000000000000000.log", Bytes: 50},

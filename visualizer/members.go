@@ -45,7 +45,12 @@ func (s *Server) deleteNode(c *gin.Context) {
 		refuse(c, http.StatusBadRequest, "badRequest", "force is true or false, not "+quoteShort(c.Query("force")))
 		return
 	} else if !force {
-		if why := s.holds(ctx, node); why != "" {
+		why, err := s.holds(ctx, node)
+		if err != nil {
+			refuseError(c, fmt.Errorf("remove %s: whether it holds data cannot be told, so it stays: %w", name, err))
+			return
+		}
+		if why != "" {
 			refuse(c, http.StatusConflict, "holdsData", why)
 			return
 		}
@@ -58,28 +63,49 @@ func (s *Server) deleteNode(c *gin.Context) {
 	c.JSON(http.StatusOK, node)
 }
 
-// holds says what data a node has, and how to move it away; empty when it has none.
-func (s *Server) holds(ctx context.Context, node cluster.NodeStatus) string {
+// holds says what data a node has, and how to move it away; empty when it has none. It fails when that cannot be told.
+func (s *Server) holds(ctx context.Context, node cluster.NodeStatus) (string, error) {
 	if err := s.hub.Settle(ctx); err != nil {
-		return ""
+		return "", err
 	}
 	state, _, err := s.hub.Observe(ctx)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	switch node.Role {
 	case "kafka":
 		if partitions := partitionsOn(state, int32(node.ID)); len(partitions) > 0 {
 			return fmt.Sprintf("%s holds replicas of %d partitions (%s). Move them to the other brokers first: POST kafka/reassignments with balance; "+
-				"or remove it with force=true and leave them with a replica less", node.Name, len(partitions), some(partitions))
+				"or remove it with force=true and leave them with a replica less", node.Name, len(partitions), some(partitions)), nil
 		}
 	case "bookie":
-		if ledgers := ledgersOn(state, node.Name); len(ledgers) > 0 {
+		if ledgers := ledgersOn(state, node); len(ledgers) > 0 {
 			return fmt.Sprintf("%s holds entries of %d ledgers (%s). Without it they have a copy less. Let retention delete them, or remove it with force=true",
-				node.Name, len(ledgers), some(ledgers))
+				node.Name, len(ledgers), some(ledgers)), nil
+		}
+		return s.holdsEntries(ctx, node.Name)
+	}
+	return "", nil
+}
+
+// holdsEntries says what a bookie has that no ledger known here explains. The state knows the ledgers of topics that were loaded since the
+// process started, and no others.
+func (s *Server) holdsEntries(ctx context.Context, name string) (string, error) {
+	files, err := s.config.Control.Files(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	bytes := int64(0)
+	for _, file := range files {
+		if inside := strings.HasPrefix(file.Name, "entrylog/") || strings.HasPrefix(file.Name, "journal/"); inside && strings.HasSuffix(file.Name, ".log") {
+			bytes += file.Bytes
 		}
 	}
-	return ""
+	if bytes == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%s has %d bytes of entries on its disk, and no ledger that this classroom has heard of since it started is known to be on it: they are of topics "+
+		"that were not loaded since, or of ledgers that are deleted and not cleaned away yet. Look a topic up to load it; when nobody needs them, remove it with force=true", name, bytes), nil
 }
 
 // partitionsOn are the partitions that a broker is to hold a replica of.
@@ -95,16 +121,19 @@ func partitionsOn(state *world.State, broker int32) (partitions []string) {
 	return partitions
 }
 
-// ledgersOn are the ledgers of which a bookie holds entries.
-func ledgersOn(state *world.State, node string) (ledgers []string) {
+// ledgersOn are the ledgers that count on a bookie for entries: one of their ensembles names it, and is not known to have none. What the
+// state saw it store says less: of a ledger from before the process started it saw nothing.
+func ledgersOn(state *world.State, node cluster.NodeStatus) (ledgers []string) {
+	isNode := func(bookie string) bool {
+		known := state.Pulsar.Bookies[bookie]
+		return known != nil && known.Node == node.Name || bookie == node.Addresses["bookie"] // one that is down since the start is not known
+	}
 	for id, ledger := range state.Pulsar.Ledgers {
-		for bookie, stored := range ledger.Stored {
-			if known := state.Pulsar.Bookies[bookie]; known == nil || known.Node != node || stored.Entries == 0 {
-				continue
-			}
-			if slices.ContainsFunc(ledger.Ensembles, func(e world.LedgerEnsemble) bool { return slices.Contains(e.Bookies, bookie) }) {
-				ledgers = append(ledgers, id)
-			}
+		if slices.ContainsFunc(ledger.Ensembles, func(e world.LedgerEnsemble) bool {
+			empty := ledger.State == "closed" && e.FirstEntry > ledger.LastEntry
+			return !empty && slices.ContainsFunc(e.Bookies, isNode)
+		}) {
+			ledgers = append(ledgers, id)
 		}
 	}
 	sort.Strings(ledgers)
