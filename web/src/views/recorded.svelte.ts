@@ -1,4 +1,5 @@
 import type { Text } from '../i18n/message';
+import type { TraceRecord } from '../trace/events.gen';
 import type { State } from '../trace/types';
 import type { Classroom } from './classroom.svelte';
 import { deleteRun, listRuns, renameRun, runRecords, runState, saveRun, sendRunFile, type RecordedRun } from './runs-api';
@@ -91,29 +92,33 @@ export class RecordedRuns {
       const at = wanted ?? Math.max(run.lastN, first);
       const from = at - first > LEAD ? at - LEAD - 1 : first - 1;
       const telling = new Telling({ records: PART + 1, checkpointEvery: 4_000 });
-      const { n, state } = await runState(name, from);
-      telling.begin({ type: 'snapshot', n: from, at: '', state: state as State, window: { firstN: from + 1, lastN: from }, resynchronised: 0 });
-      void n; // where the run has a hole before the part, the state is the last one before it
-      await this.fetchPart(name, telling, Math.max(run.lastN, from + 1));
-      if (telling.store.lastN === from) return this.report({ key: 'run.empty' });
+      const page = await runRecords(name, from, PAGE);
+      // Where the run has a hole right there, the part begins behind it, and the state is the last one before it.
+      const begin = page[0] ? page[0].n - 1 : from;
+      const { state } = await runState(name, begin);
+      telling.begin({ type: 'snapshot', n: begin, at: '', state: state as State, window: { firstN: begin + 1, lastN: begin }, resynchronised: 0 });
+      await this.fetchPart(name, telling, page, Math.max(run.lastN, begin + 1));
       const { lastN } = telling.store;
-      this.classroom.showRun({ name, title: run.title, startedAt: run.startedAt, firstN: first, lastN: Math.max(run.lastN, lastN), from, to: lastN }, telling, at);
+      if (lastN === begin) return this.report({ key: 'run.empty' });
+      this.classroom.showRun({ name, title: run.title, startedAt: run.startedAt, firstN: first, lastN: Math.max(run.lastN, lastN), from: begin, to: lastN }, telling, at);
     });
     this.progress = undefined;
   }
 
-  /** Up to the part's size, the run's end, or a hole in it. A page of large records is short, which is not the end; a run that goes on has none. */
-  private async fetchPart(name: string, telling: Telling, lastN: number): Promise<void> {
+  /** From a first page on up to the part's size, the run's end, or a hole in it. A page of large records is short, which is not the end; a run that goes on has none. */
+  private async fetchPart(name: string, telling: Telling, page: TraceRecord[], lastN: number): Promise<void> {
     const { store } = telling;
     const first = store.firstN;
-    while (store.lastN - first < PART) {
-      const page = await runRecords(name, store.lastN, Math.min(PAGE, PART - (store.lastN - first)));
+    for (;;) {
       const hole = page.findIndex(({ n }, index) => n !== store.lastN + 1 + index);
       const whole = hole < 0 ? page : page.slice(0, hole);
       if (whole.length === 0) return;
       telling.append(whole);
       this.progress = Math.min(1, (store.lastN - first) / Math.max(1, Math.min(PART, lastN - first)));
       if (hole >= 0 || (whole.length < PAGE && store.lastN >= lastN)) return;
+      const wanted = Math.min(PAGE, PART - (store.lastN - first));
+      if (wanted <= 0) return;
+      page = await runRecords(name, store.lastN, wanted);
     }
   }
 

@@ -46,6 +46,11 @@ describe('a recorded run', () => {
     expect(asked.filter((path) => path.includes('/events'))).toHaveLength(4);
   });
 
+  it('begins behind a hole that is right where it begins', async () => {
+    serve((n) => n > 12, 95, 30);
+    expect(await opened()).toMatchObject({ from: 12, to: 95 });
+  });
+
   it('is fetched up to a hole in it', async () => {
     serve((n) => n !== 50, 95, 30);
     expect(await opened()).toMatchObject({ from: 0, to: 49 });
