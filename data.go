@@ -119,17 +119,33 @@ func (d *dataDirectory) recallMembers(layout *cluster.Layout) error {
 	return nil
 }
 
-// rememberMembers keeps what was added and removed, whole or not at all.
+// rememberMembers keeps what was added and removed, whole or not at all, also when the machine crashes.
 func (d *dataDirectory) rememberMembers(layout cluster.Layout) error {
 	text, err := json.Marshal(memberFacts{Added: layout.Added, Removed: layout.Removed})
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(d.directory, membersFile)
-	if err := os.WriteFile(name+".new", text, 0o644); err != nil {
+	const fresh = membersFile + ".new"
+	if err := d.writeSynced(fresh, text); err != nil {
 		return err
 	}
-	return os.Rename(name+".new", name)
+	if err := d.disk.Rename(fresh, membersFile); err != nil {
+		return err
+	}
+	return d.disk.SyncDir(".")
+}
+
+// writeSynced writes a file whose contents are durable when it returns; its name is not.
+func (d *dataDirectory) writeSynced(name string, text []byte) error {
+	file, err := d.disk.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(text, 0)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
 }
 
 // close gives the directory back; a temporary one is removed.

@@ -9,6 +9,8 @@
 //	PUT  /disk                      a DiskRule as body; Report, or Problem with 400
 //	GET  /files                     []cluster.StoredFile
 //	POST /corrupt                   a cluster.Corruption as body; 204, or Problem with 400
+//	POST /look                      a cluster.Question as body; JSON of at most 4 MiB, or Problem with 400, 404 (it is not there),
+//	                                409 (wrong state, refused), 410 (it was there, and is gone)
 //
 // A trace stream begins with the record after SEQ of run R; with what is kept of the trace when the process is another run. A Line with a
 // Report comes first, after every change, and at least every second: a Remote that hears nothing for some seconds takes the process for
@@ -54,7 +56,7 @@ type Line struct {
 
 // Problem is the body of an answer that is no success.
 type Problem struct {
-	Code    string `json:"code"` // wrongState, failed, badRequest, notFound
+	Code    string `json:"code"` // wrongState, refused, failed, badRequest, notFound, gone
 	Message string `json:"message"`
 }
 
