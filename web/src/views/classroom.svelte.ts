@@ -19,17 +19,13 @@ import { parseTime } from '../trace/decode';
 import type { Frame, SnapshotFrame } from '../trace/types';
 import { recordsBetween } from './api';
 import { CatchUp } from './catch-up';
-import { stateOfPresent } from './runs-api';
+import { prependHistory } from './history';
 import { Telling } from './telling';
 
 /** Milliseconds of wall clock that a message is drawn on its way, at least. */
 const FLIGHT_MS = 500;
 /** Packets that are drawn at once; the rest is counted. */
 const PACKET_LIMIT = 2000;
-/** Records before the snapshot that are asked for. A record is some 300 bytes on the wire. */
-const HISTORY_LIMIT = 40_000;
-/** For an earlier state the server has to fold the run from its beginning: of a run that is longer than this it is not asked to. */
-const LONG_RUN = 400_000;
 /** Between two pictures of what has a name: it is DOM, and nobody reads faster. */
 const SCENE_EVERY_MS = 60;
 const STATUS_EVERY_MS = 1000;
@@ -345,17 +341,8 @@ export class Classroom {
     void this.fetchHistory(frame);
   }
 
-  /** Asks for what happened before the snapshot, so that the clock can go back to the beginning; without it the window starts here. */
-  private async fetchHistory({ n, window }: SnapshotFrame): Promise<void> {
-    const after = Math.max(0, n - HISTORY_LIMIT);
-    if (n === 0 || n > LONG_RUN || window.firstN > after + 1) return;
-    try {
-      const base = after === 0 ? undefined : await stateOfPresent(after);
-      const records = await recordsBetween(after, n);
-      if (records && this.live.store.firstN === n && this.live.prepend(records, base) && this.shown === this.live) this.anew();
-    } catch (error) {
-      console.warn('what happened before this page was opened cannot be fetched:', error);
-    }
+  private async fetchHistory(frame: SnapshotFrame): Promise<void> {
+    if ((await prependHistory(this.live, frame)) && this.shown === this.live) this.anew();
   }
 
   private onFrame(now: number): void {
