@@ -185,6 +185,10 @@ func (r *Runner) kafkaProduce(ctx context.Context, action *lab.KafkaProduce) err
 		}
 	}
 	err = client.ProduceSync(ctx, records...).FirstErr()
+	// The client may still know a leader that has died: what has not reached a leader was refused by none.
+	for action.ExpectError != "" && errors.Is(err, kgo.ErrRecordRetries) && wait(ctx) == nil {
+		err = client.ProduceSync(ctx, records...).FirstErr()
+	}
 	if action.ExpectError != "" {
 		var refused *kerr.Error
 		if !errors.As(err, &refused) || refused.Message != action.ExpectError {
