@@ -49,7 +49,7 @@ func (s *Server) table() []route {
 			status: 201, answer: cluster.NodeStatus{}, problems: []int{409}},
 		{method: "DELETE", path: "/nodes/:name", about: "Stops a node in order, takes it out of the classroom and deletes its files", handle: s.deleteNode,
 			query:  []parameter{{"force", "true: even when it holds data", "boolean"}},
-			status: 200, answer: cluster.NodeStatus{}, problems: []int{404, 409}},
+			status: 200, answer: cluster.NodeStatus{}, problems: []int{404, 409, 503}},
 		{method: "POST", path: "/nodes/:name/:action", about: "kill (the process crashes), crash (the machine does: what was not synced is lost), " +
 			"stop (in order), start, pause (as SIGSTOP) or resume a node; answers when it has taken effect",
 			handle: s.postNodeAction, status: 200, answer: cluster.NodeStatus{}, problems: []int{404, 409}},
