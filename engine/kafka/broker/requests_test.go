@@ -163,11 +163,17 @@ func TestFetchAndListOffsets(t *testing.T) {
 		if took := time.Since(began); took != 700*time.Millisecond {
 			t.Errorf("an empty fetch was answered after %v", took)
 		}
-		time.AfterFunc(100*time.Millisecond, func() { c.produceRaw(1, produceRequest(9, 1, batchOf(3000, "f"))) })
+		produced := make(chan struct{}) // the cluster may not be taken down while the producer waits for its answer
+		go func() {
+			defer close(produced)
+			time.Sleep(100 * time.Millisecond)
+			c.produceRaw(1, produceRequest(9, 1, batchOf(3000, "f")))
+		}()
 		began = time.Now()
 		if got := c.fetchRaw(1, waiting); len(got.RecordBatches) == 0 || time.Since(began) > 200*time.Millisecond {
 			t.Errorf("a fetch that waits was answered after %v with %d bytes", time.Since(began), len(got.RecordBatches))
 		}
+		<-produced
 
 		for _, look := range []struct{ timestamp, offset, at int64 }{
 			{-1, 6, -1}, {-2, 0, -1}, {0, 0, 1000}, {1001, 1, 1001}, {1500, 3, 2000}, {2001, 4, 2001}, {-3, 5, 3000}, {9999, -1, -1},
