@@ -94,31 +94,12 @@ func (s *simulation) finishChange() {
 // reconfigure asks one server for the change and tells whether the wanted members are there. A request whose connection broke may have
 // been done, and is then asked for once more.
 func (s *simulation) reconfigure(change *memberChange, id int) bool {
-	c, err := s.dial("administrator", id, 0, nil, 0)
+	c, err := s.administrator(id)
 	if err != nil {
 		return false
 	}
 	defer c.conn.Close()
-	if _, _, err := c.call(protocol.OpAuth, record(func(e *jute.Encoder) {
-		e.Int(0)
-		e.String("digest")
-		e.Buffer([]byte("super:test"))
-	})); err != nil {
-		return false
-	}
-	var joining, leaving []string
-	for _, id := range change.joining {
-		joining = append(joining, fmt.Sprintf("server.%d=%s:3888:participant;%s", id, simulatedPeer(id), simulatedAddress(id)))
-	}
-	for _, id := range change.leaving {
-		leaving = append(leaving, strconv.Itoa(id))
-	}
-	answer, _, err := c.call(protocol.OpReconfig, record(func(e *jute.Encoder) {
-		e.String(strings.Join(joining, ","))
-		e.String(strings.Join(leaving, ","))
-		e.String("")
-		e.Long(-1)
-	}))
+	answer, err := c.reconfigure(change.joining, change.leaving)
 	if err != nil {
 		s.note("server %d does not answer a reconfiguration: %v", id, err)
 		return false
@@ -135,6 +116,42 @@ func (s *simulation) reconfigure(change *memberChange, id int) bool {
 	answer, _, err = c.call(protocol.OpGetData, record(func(e *jute.Encoder) { e.String(tree.ConfigPath); e.Bool(false) }))
 	s.note("server %d shows the members %v", id, shownMembers(answer.body))
 	return err == nil && answer.code == 0 && slices.Equal(shownMembers(answer.body), change.want)
+}
+
+// administrator is a client of a server who may change the members.
+func (s *simulation) administrator(id int) (*rawClient, error) {
+	c, err := s.dial("administrator", id, 0, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = c.call(protocol.OpAuth, record(func(e *jute.Encoder) {
+		e.Int(0)
+		e.String("digest")
+		e.Buffer([]byte("super:test"))
+	}))
+	if err != nil {
+		c.conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// reconfigure asks that servers join and leave.
+func (c *rawClient) reconfigure(join, leave []int) (frame, error) {
+	var joining, leaving []string
+	for _, id := range join {
+		joining = append(joining, fmt.Sprintf("server.%d=%s:3888:participant;%s", id, simulatedPeer(id), simulatedAddress(id)))
+	}
+	for _, id := range leave {
+		leaving = append(leaving, strconv.Itoa(id))
+	}
+	answer, _, err := c.call(protocol.OpReconfig, record(func(e *jute.Encoder) {
+		e.String(strings.Join(joining, ","))
+		e.String(strings.Join(leaving, ","))
+		e.String("")
+		e.Long(-1)
+	}))
+	return answer, err
 }
 
 var memberLine = regexp.MustCompile(`(?m)^server\.(\d+)=`)

@@ -187,6 +187,14 @@ func (s *simulation) noteLocked(format string, arguments ...any) {
 
 // start starts a server. One with nothing on its disk is configured with those who are members now.
 func (s *simulation) start(id int) {
+	peers := map[int]string{}
+	for _, member := range s.members {
+		peers[member] = simulatedPeer(member)
+	}
+	s.startWith(id, peers)
+}
+
+func (s *simulation) startWith(id int, peers map[int]string) {
 	s.note("server %d starts, with the members %v; it has a disk: %v", id, s.members, s.disks[id] != nil)
 	l := &life{view: s.fabric.Of(nodeName(id)), done: make(chan error, 1)}
 	if s.disks[id] == nil {
@@ -194,10 +202,6 @@ func (s *simulation) start(id int) {
 		l.blank = time.Since(s.began) > 0 // and it is no founder
 	}
 	l.faults = disk.NewFaults(s.disks[id])
-	peers := map[int]string{}
-	for _, member := range s.members {
-		peers[member] = simulatedPeer(member)
-	}
 	var err error
 	l.server, err = server.New(server.Config{
 		ID: id, Peers: peers, ClientAddress: simulatedAddress(id), PeerAddress: simulatedPeer(id), Network: l.view, Disk: l.faults,
