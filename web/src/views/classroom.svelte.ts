@@ -5,13 +5,8 @@ import { readPalette } from '../draw/palette';
 import type { Light } from '../scene/invariants';
 import { concernedBy, NOTHING_CONCERNED, type Concerned } from '../scene/concerned';
 import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
-import { inspectionOf, overviewOf, type Inspected, type Inspection, type Overview } from '../scene/inspection';
 import { sceneOf, type Scene } from '../scene/scene';
-import type { Second } from '../scene/series';
-import { sequenceOf, type Sequence, type SequenceWish } from '../scene/sequence';
 import type { Sentence } from '../scene/story';
-import type { Thing } from '../scene/things';
-import { znodeScene, type ZnodeScene } from '../scene/znodes';
 import { Connection, type ConnectionState } from '../trace/connection';
 import { LOST_AFTER_MS } from '../trace/flights';
 import { Playback, type Mode } from '../trace/playback';
@@ -19,6 +14,7 @@ import { parseTime } from '../trace/decode';
 import type { Frame, SnapshotFrame } from '../trace/types';
 import { recordsBetween } from './api';
 import { CatchUp } from './catch-up';
+import { CloserLook } from './closer.svelte';
 import { prependHistory } from './history';
 import { Telling } from './telling';
 
@@ -29,12 +25,6 @@ const PACKET_LIMIT = 2000;
 /** Between two pictures of what has a name: it is DOM, and nobody reads faster. */
 const SCENE_EVERY_MS = 60;
 const STATUS_EVERY_MS = 1000;
-/** While the clock runs, the inspector's history is looked up so often. */
-const INSPECTION_EVERY_MS = 400;
-/** While the clock runs, the tree of znodes is made anew so often. */
-const EXPLORE_EVERY_MS = 300;
-/** While the clock runs, the sequence is made anew so often. */
-const SEQUENCE_EVERY_MS = 500;
 /** With reduced motion the canvas shows a new step this often. */
 const STEP_MS = 500;
 
@@ -79,17 +69,7 @@ export class Classroom {
   inFlight = $state.raw<InFlight>({ counts: noFlow(), surplus: 0 });
   hiddenFlows = $state.raw<ReadonlySet<Flow>>(new Set());
   resynchronised = $state(0);
-  /** The seconds up to the instant shown, while charts ask for them. */
-  seconds = $state.raw<readonly Second[]>([]);
   lights = $state.raw<readonly Light[]>([]);
-  /** What the inspector shows, of the thing that it was asked for last. */
-  inspection = $state.raw<Inspection | undefined>(undefined);
-  /** Everything that can be inspected, while nothing is. */
-  overview = $state.raw<Overview | undefined>(undefined);
-  /** The tree of znodes, while somebody looks at it. */
-  znodes = $state.raw<ZnodeScene | undefined>(undefined);
-  /** The story as lanes and arrows, while somebody looks at it. */
-  sequence = $state.raw<Sequence | undefined>(undefined);
   /** What the record that the clock was put at led from and to; for the buttons that go there. */
   causes = $state.raw<{ cause: number | undefined; effect: number | undefined }>({ cause: undefined, effect: undefined });
   /** The recorded run that is shown instead of the present. */
@@ -97,6 +77,8 @@ export class Classroom {
   /** What the record is about that was picked last, while the clock stands there. */
   concerned = $state.raw<Concerned>(NOTHING_CONCERNED);
 
+  /** What is made only while somebody looks at it. */
+  readonly closer = new CloserLook();
   /** Frames drawn, how long drawing took, and records taken in, for measurements. */
   readonly frames = { count: 0, spentMS: 0, records: 0 };
 
@@ -106,8 +88,6 @@ export class Classroom {
   /** What is shown: the live trace, or a recorded run with a clock of its own. */
   private shown = this.live;
   private playback = this.livePlayback;
-  private charted = false;
-  private lastSecond = -1;
   private readonly stream: Connection;
   private readonly anchors = new Anchors();
   private context: CanvasRenderingContext2D | undefined;
@@ -121,15 +101,6 @@ export class Classroom {
   private lastStep = -Infinity;
   private shownN = -1;
   private canvasEmpty = false;
-  private inspected: Partial<Inspected> | undefined;
-  private inspectedN = -1;
-  private lastInspection = -Infinity;
-  private explored: { open: ReadonlySet<string>; chosen: string | undefined } | undefined;
-  private exploredN = -1;
-  private lastExplored = -Infinity;
-  private wish: SequenceWish | undefined;
-  private sequenceN = -1;
-  private lastSequence = -Infinity;
   private causesN = -1;
 
   private get store() {
@@ -163,12 +134,9 @@ export class Classroom {
 
   /** Whatever was made of the records shown has to be made anew. */
   private anew(): void {
-    this.lastSecond = -1;
     this.shownN = -1;
-    this.inspectedN = -1;
-    this.exploredN = -1;
-    this.sequenceN = -1;
     this.causesN = -1;
+    this.closer.anew();
   }
 
   /** Opens the stream and starts the one animation loop; returns what ends both. */
@@ -277,42 +245,6 @@ export class Classroom {
     this.hiddenFlows = hidden;
   }
 
-  /** Keeps telling of a thing, or without one of all there is to inspect, until the returned function is called. */
-  inspect(thing: Thing | undefined, everything: boolean): () => void {
-    const asked = thing ? { thing, everything } : {};
-    this.inspected = asked;
-    this.inspectedN = -1;
-    return () => {
-      if (this.inspected === asked) this.inspected = undefined;
-    };
-  }
-
-  /** Keeps showing the tree of znodes, with some of them open, until the returned function is called. */
-  explore(open: ReadonlySet<string>, chosen: string | undefined): () => void {
-    const asked = { open, chosen };
-    this.explored = asked;
-    this.exploredN = -1;
-    return () => {
-      if (this.explored === asked) this.explored = undefined;
-    };
-  }
-
-  /** Keeps telling the story as a sequence until the returned function is called. */
-  tellSequence(wish: SequenceWish): () => void {
-    this.wish = wish;
-    this.sequenceN = -1;
-    return () => {
-      if (this.wish === wish) this.wish = undefined;
-    };
-  }
-
-  /** Keeps the series at hand until the returned function is called. */
-  chart(): () => void {
-    this.charted = true;
-    this.lastSecond = -1;
-    return () => (this.charted = false);
-  }
-
   private take(frame: Frame): void {
     if (frame.type === 'snapshot') {
       this.resynchronised = frame.resynchronised;
@@ -385,40 +317,6 @@ export class Classroom {
     this.anchors.touch();
   }
 
-  private publishInspection(now: number, n: number): void {
-    const { inspected } = this;
-    const fresh = this.inspectedN < 0;
-    if (!inspected || (!fresh && (n === this.inspectedN || now - this.lastInspection < INSPECTION_EVERY_MS))) return;
-    this.inspectedN = n;
-    this.lastInspection = now;
-    const { thing, everything = false } = inspected;
-    if (thing) this.inspection = inspectionOf({ thing, everything }, this.store, n);
-    else this.overview = overviewOf(this.store, n, this.packetsNow().packets);
-  }
-
-  private publishZnodes(now: number, n: number): void {
-    const { explored } = this;
-    if (!explored || (this.exploredN >= 0 && (n === this.exploredN || now - this.lastExplored < EXPLORE_EVERY_MS))) return;
-    this.exploredN = n;
-    this.lastExplored = now;
-    this.znodes = znodeScene(this.store.seek(n), explored.open, explored.chosen);
-  }
-
-  private publishSeries(): void {
-    const second = Math.floor(this.playback.time / 1000);
-    if (!this.charted || second === this.lastSecond) return;
-    this.lastSecond = second;
-    this.seconds = this.shown.series.upTo(this.playback.time);
-  }
-
-  private publishSequence(now: number, n: number): void {
-    const { wish } = this;
-    if (!wish || (this.sequenceN >= 0 && n === this.sequenceN) || (this.playback.mode !== 'paused' && now - this.lastSequence < SEQUENCE_EVERY_MS)) return;
-    this.sequenceN = n;
-    this.lastSequence = now;
-    this.sequence = sequenceOf(this.store, this.shown.story.all, wish, n);
-  }
-
   /** Only where the clock stands: nobody can press a button that changes with every frame. */
   private publishCauses(n: number): void {
     if (this.playback.mode !== 'paused') {
@@ -446,17 +344,14 @@ export class Classroom {
       const { mode, speed, time } = this.playback;
       const span = this.store.span ?? { from: time, to: time };
       const to = this.recorded ? span.to : mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
-      this.publishInspection(now, n);
-      this.publishZnodes(now, n);
-      this.publishSeries();
-      this.publishSequence(now, n);
+      this.closer.publish(now, n, { telling: this.shown, playback: this.playback, packets: () => this.packetsNow() });
       this.publishCauses(n);
       this.clock = { mode, speed, time, n, from: span.from, to };
     }
     if (this.shown.changed) {
       this.shown.changed = false;
       this.sentences = [...this.shown.story.all];
-      this.sequenceN = -1;
+      this.closer.storyChanged();
     }
     if (flying && now - this.lastStatus >= STATUS_EVERY_MS) {
       this.lastStatus = now;
