@@ -96,6 +96,13 @@ func TestClusterAndEventsFitTogether(t *testing.T) {
 	if state := answer.State.Nodes["pulsar-4"].State; state != "running" {
 		t.Errorf("pulsar-4 is %s", state)
 	}
+	_, _, body = ask(t, "GET", url+"/api/v1/cluster?from=0", "")
+	if begin := decode[wire.ClusterState](t, body); begin.N != 0 || !strings.Contains(string(begin.State), `"nodes":{}`) {
+		t.Errorf("the beginning: %s", body)
+	}
+	if status, _, body := ask(t, "GET", url+"/api/v1/cluster?from=now", ""); status != 400 || !strings.Contains(body, "from is the number of a record") {
+		t.Errorf("from=now: %d %s", status, body)
+	}
 	if _, _, body := ask(t, "GET", url+"/api/v1/events?after=8", ""); len(decode[wire.Events](t, body).Records) != 0 || !strings.Contains(body, `"records":[]`) {
 		t.Errorf("at the end: %s", body)
 	}

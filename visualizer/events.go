@@ -10,13 +10,37 @@ import (
 	"twinlog/visualizer/wire"
 )
 
+// getCluster answers with the state now, or with an earlier one that the trace can be followed from.
 func (s *Server) getCluster(c *gin.Context) {
+	if from, given := c.GetQuery("from"); given {
+		s.getClusterFrom(c, from)
+		return
+	}
 	n, state, err := s.hub.Snapshot(c.Request.Context())
 	if err != nil {
 		refuseError(c, err)
 		return
 	}
 	c.JSON(http.StatusOK, wire.ClusterState{N: n, State: state})
+}
+
+func (s *Server) getClusterFrom(c *gin.Context, from string) {
+	wanted, err := strconv.ParseUint(from, 10, 64)
+	if err != nil {
+		refuse(c, http.StatusBadRequest, "badRequest", "from is the number of a record, not "+quoteShort(from))
+		return
+	}
+	n, state, err := s.hub.StateFrom(c.Request.Context(), wanted)
+	if err != nil {
+		refuseError(c, err)
+		return
+	}
+	text, err := json.Marshal(state)
+	if err != nil {
+		refuseError(c, err)
+		return
+	}
+	c.JSON(http.StatusOK, wire.ClusterState{N: n, State: text})
 }
 
 const (

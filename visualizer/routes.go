@@ -53,7 +53,8 @@ func (s *Server) table() []route {
 		{method: "POST", path: "/nodes/:name/:action", about: "kill (the process crashes), crash (the machine does: what was not synced is lost), " +
 			"stop (in order), start, pause (as SIGSTOP) or resume a node; answers when it has taken effect",
 			handle: s.postNodeAction, status: 200, answer: cluster.NodeStatus{}, problems: []int{404, 409}},
-		{method: "GET", path: "/cluster", about: "The state of the whole classroom now", handle: s.getCluster, status: 200, answer: wire.ClusterState{}},
+		{method: "GET", path: "/cluster", about: "The state of the whole classroom now", handle: s.getCluster, status: 200, answer: wire.ClusterState{},
+			query: []parameter{{"from", "the earliest state at hand that is not before this record, instead of the one now; 0: from the beginning, if that is at hand", "integer"}}},
 		{method: "GET", path: "/events", about: "The trace's records after a place", handle: s.getEvents, status: 200, answer: wire.Events{},
 			query: place, problems: []int{410}},
 		{method: "GET", path: "/runs", about: "The recorded runs, the newest first; the present one is among them", handle: s.getRuns, status: 200,

@@ -26,6 +26,8 @@ type Config struct {
 	// MaxRecords and MaxBytes (packed) bound the window; 1,000,000 and 32 MiB.
 	MaxRecords int
 	MaxBytes   int
+	// CheckpointEvery is how many records lie between two of the states that are kept for who comes late; 10,000.
+	CheckpointEvery int
 	// MaxSubscribers bounds the browsers at a time; 128.
 	MaxSubscribers int
 	// Recorder gets every chunk of records as it is sealed, and the last one at the end; nil for none.
@@ -45,6 +47,7 @@ func (c *Config) defaults() error {
 	c.Interval = max(c.Interval, time.Second/30)
 	c.MaxRecords = cmp.Or(c.MaxRecords, 1_000_000)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 32<<20)
+	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, 10_000)
 	c.MaxSubscribers = cmp.Or(c.MaxSubscribers, 128)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -71,6 +74,7 @@ type Hub struct {
 	stateText   json.RawMessage // the state's JSON as of stateN
 	stateN      uint64
 	recording   *recording
+	checkpoints []checkpoint // oldest first
 }
 
 // causesKept is how many flows of messages are remembered, to find the sending of a message that arrives.
@@ -159,6 +163,7 @@ func (h *Hub) take(record *trace.Record) []byte {
 	if chunk, sealed := h.window.add(record.At, text); sealed {
 		h.recording.offer(chunk)
 	}
+	h.keepCheckpoint()
 	return text
 }
 

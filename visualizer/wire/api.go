@@ -51,7 +51,7 @@ type Nodes struct {
 	Nodes []cluster.NodeStatus `json:"nodes"`
 }
 
-// ClusterState is the answer to GET cluster: the state after record N, which /api/v1/events?after=N continues.
+// ClusterState is the answer to GET cluster and GET cluster?from=: the state after record N, which /api/v1/events?after=N continues.
 type ClusterState struct {
 	N uint64 `json:"n"`
 	// State is a world.State, as JSON.

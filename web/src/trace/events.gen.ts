@@ -1784,7 +1784,7 @@ export interface WireNodes {
   nodes: NodeStatus[];
 }
 
-/** ClusterState is the answer to GET cluster: the state after record N, which /api/v1/events?after=N continues. */
+/** ClusterState is the answer to GET cluster and GET cluster?from=: the state after record N, which /api/v1/events?after=N continues. */
 export interface WireClusterState {
   n: number;
   /** State is a world.State, as JSON. */
