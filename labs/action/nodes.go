@@ -1,12 +1,21 @@
 package action
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
+	"twinlog/engine/trace"
+	"twinlog/engine/world"
 	"twinlog/labs/lab"
 )
 
@@ -83,9 +92,11 @@ func (r *Runner) healLinks() error {
 	return nil
 }
 
-// Restore ends what actions have left running and brings every node and link back: a lab begins in a whole classroom.
+// Restore brings every node and link back and ends what actions have left running: a lab begins in a whole classroom. Consumers end last, when
+// nothing moves any more: a coordinator that dies or hands its groups on forgets that a member has just left (only the next generation is
+// written to the log), and its successor would wait for that member's session to expire.
 func (r *Runner) Restore(ctx context.Context) error {
-	r.Close()
+	defer r.Close()
 	if err := r.healLinks(); err != nil {
 		return err
 	}
@@ -104,21 +115,36 @@ func (r *Runner) Restore(ctx context.Context) error {
 	return r.whole(ctx)
 }
 
-// whole returns when the clusters have taken everybody back: brokers are registered, and every partition has all its replicas in sync.
+// electPause is between two requests to give leadership back.
+const electPause = 2 * time.Second
+
+// whole returns when the clusters have taken everybody back: brokers are registered, every partition has all its replicas in sync, and its
+// preferred leader leads it. Leadership that is elsewhere would go back by itself some seconds later (auto.leader.rebalance.enable), in the middle
+// of the lab, and the coordinators of groups with it.
 func (r *Runner) whole(ctx context.Context) error {
+	var asked time.Time
+	var refused error
 	for {
-		missing := r.missing()
-		if missing == "" {
-			return nil
+		state, _ := r.trace.World()
+		problem := missing(state)
+		if problem == "" {
+			elsewhere := ledElsewhere(state)
+			if len(elsewhere) == 0 {
+				return nil
+			}
+			problem = fmt.Sprintf("the preferred leader does not lead %v", elsewhere)
+			if time.Since(asked) > electPause {
+				asked, refused = time.Now(), r.electPreferred(ctx, elsewhere)
+			}
 		}
 		if err := wait(ctx); err != nil {
-			return fmt.Errorf("the classroom is not whole again: %s: %w", missing, err)
+			return fmt.Errorf("the classroom is not whole again: %s: %w", problem, errors.Join(err, refused))
 		}
 	}
 }
 
-func (r *Runner) missing() string {
-	state, _ := r.trace.World()
+// missing tells what a classroom is not whole for; empty: nothing.
+func missing(state *world.State) string {
 	for name, node := range state.Nodes {
 		if node.State != cluster.StateRunning {
 			return name + " is " + node.State
@@ -150,4 +176,34 @@ func (r *Runner) missing() string {
 		}
 	}
 	return ""
+}
+
+// ledElsewhere lists the Kafka partitions whose leader is not their first replica, the preferred one, in order.
+func ledElsewhere(state *world.State) (list []trace.KafkaPartition) {
+	for topic, detail := range state.Kafka.Topics {
+		for number, partition := range detail.Partitions {
+			index, err := strconv.ParseInt(number, 10, 32)
+			if err == nil && len(partition.Replicas) > 0 && partition.Leader != partition.Replicas[0] {
+				list = append(list, trace.KafkaPartition{Topic: topic, Partition: int32(index)})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b trace.KafkaPartition) int {
+		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	return list
+}
+
+// electPreferred asks the controller to give partitions back to their preferred leaders.
+func (r *Runner) electPreferred(ctx context.Context, partitions []trace.KafkaPartition) error {
+	return r.kafkaAdmin(func(admin *kadm.Client) error {
+		var wanted kadm.TopicsSet
+		for _, partition := range partitions {
+			wanted.Add(partition.Topic, partition.Partition)
+		}
+		if _, err := admin.ElectLeaders(ctx, kadm.ElectPreferredReplica, wanted); err != nil {
+			return fmt.Errorf("elect the preferred leaders: %w", err)
+		}
+		return nil
+	})
 }
