@@ -14,8 +14,6 @@ import (
 type background struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
-	// rests: a watch that has ended because its task has passed. What it saw counts until the task is open again. Behind the service's lock.
-	rests bool
 
 	mu        sync.Mutex
 	heldSince time.Time // zero: the condition does not hold
@@ -31,13 +29,12 @@ type backgroundKey struct {
 const watchPause = 250 * time.Millisecond
 
 // open opens the tasks whose needs have passed and whose questions are answered: their init runs, their helper starts, and their
-// condition is watched when it must hold. The helpers and watches of tasks that have passed end.
+// condition is watched when it must hold. The helpers of tasks that have passed end; a watch ends by itself.
 func (s *Service) open(ctx context.Context, l *lab.Lab, r *running, passed map[string]bool) error {
 	for _, task := range l.Tasks {
 		key := attemptKey{r.Student, r.Lab}
 		if passed[task.ID] {
 			s.end(backgroundKey{key, task.ID, "helper"})
-			s.rest(backgroundKey{key, task.ID, "hold"})
 			continue
 		}
 		if !isOpen(l, task, r, passed) {
@@ -78,8 +75,8 @@ func isOpen(l *lab.Lab, task *lab.Task, r *running, passed map[string]bool) bool
 func (s *Service) begin(key backgroundKey, do func(context.Context, *background)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.behind[key]; known != nil && !known.rests {
-		return
+	if s.behind[key] != nil {
+		return // a watch that has ended has seen enough
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &background{cancel: cancel, ended: make(chan struct{})}
@@ -94,20 +91,6 @@ func (s *Service) end(key backgroundKey) {
 	s.mu.Lock()
 	b := s.behind[key]
 	delete(s.behind, key)
-	s.mu.Unlock()
-	if b != nil {
-		b.cancel()
-		<-b.ended
-	}
-}
-
-// rest ends a watch and keeps what it saw: the condition has held for as long as it must.
-func (s *Service) rest(key backgroundKey) {
-	s.mu.Lock()
-	b := s.behind[key]
-	if b != nil {
-		b.rests = true
-	}
 	s.mu.Unlock()
 	if b != nil {
 		b.cancel()
@@ -141,7 +124,7 @@ func (s *Service) help(ctx context.Context, task *lab.Task, r running) {
 	}
 }
 
-// watch notes since when a condition holds. What cannot be looked at does not hold.
+// watch notes since when a condition holds, until it has held for long enough. What cannot be looked at does not hold.
 func (s *Service) watch(ctx context.Context, b *background, task *lab.Task, r running) {
 	for ctx.Err() == nil {
 		world := s.runner.Look(ctx, r.start, task.Looks())
@@ -158,7 +141,11 @@ func (s *Service) watch(ctx context.Context, b *background, task *lab.Task, r ru
 			b.heldSince = at
 		}
 		b.seenAt = at
+		enough := holds && at.Sub(b.heldSince) >= task.Hold
 		b.mu.Unlock()
+		if enough {
+			return
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(watchPause):
@@ -185,13 +172,19 @@ func (s *Service) held(a *Attempt) map[string]time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held := map[string]time.Duration{}
+	for _, verdict := range a.Verdicts {
+		// Also when the program that watched it has ended since.
+		if verdict.Verdict == lab.Passed && verdict.HoldMS > 0 {
+			held[verdict.Task] = time.Duration(verdict.HoldMS) * time.Millisecond
+		}
+	}
 	for key, b := range s.behind {
 		if key.attemptKey != (attemptKey{a.Student, a.Lab}) || key.what != "hold" {
 			continue
 		}
 		b.mu.Lock()
 		if !b.heldSince.IsZero() {
-			held[key.task] = b.seenAt.Sub(b.heldSince)
+			held[key.task] = max(held[key.task], b.seenAt.Sub(b.heldSince))
 		}
 		b.mu.Unlock()
 	}

@@ -159,7 +159,8 @@ func produceOptions(action *lab.KafkaProduce) []kgo.Opt {
 	case "1":
 		options = append(options, kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite())
 	default:
-		options = append(options, kgo.RequiredAcks(kgo.AllISRAcks()))
+		// An action ends with its time, also when nobody can tell whether the last record is stored.
+		options = append(options, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.AllowIdempotentProduceCancellation())
 		if action.ExpectError != "" {
 			options = append(options, kgo.DisableIdempotentWrite(), kgo.RecordRetries(0))
 		}
@@ -212,7 +213,7 @@ func (r *Runner) kafkaJoin(action *lab.KafkaJoin) error {
 	options := []kgo.Opt{
 		kgo.ClientID(action.As), kgo.ConsumeTopics(action.Topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumerGroup(action.Group), kgo.Balancers(balancers[action.Strategy]),
-		kgo.SessionTimeout(20 * time.Second), kgo.HeartbeatInterval(500 * time.Millisecond),
+		kgo.SessionTimeout(20 * time.Second), kgo.HeartbeatInterval(500 * time.Millisecond), kgo.AutoCommitInterval(time.Second),
 	}
 	if action.Instance != "" {
 		options = append(options, kgo.InstanceID(action.Instance))

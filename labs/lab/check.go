@@ -58,6 +58,7 @@ func (l *Lab) Mutant(task string, drop bool) *Lab {
 		if t.ID == task {
 			changed := *t
 			changed.programs.condition = t.programs.condition.turned(drop)
+			changed.Hold = 0 // the watch that measured it has looked at the condition as it is
 			t = &changed
 		}
 		mutant.Tasks = append(mutant.Tasks, t)
@@ -69,7 +70,7 @@ func (l *Lab) Mutant(task string, drop bool) *Lab {
 type Standing struct {
 	Failures map[string]int           // checks so far that did not pass, by task
 	Open     map[string]time.Duration // for how long a task has been open
-	Held     map[string]time.Duration // for how long a task's condition has held without a break
+	Held     map[string]time.Duration // for how long a task's condition has held without a break; from its hold on, it stays
 	Answered map[string]bool          // questions that have been answered or skipped
 }
 
@@ -120,7 +121,10 @@ func (t *Task) check(world observe.World, passed map[string]bool, standing Stand
 	}
 	if t.Hold > 0 {
 		verdict.HoldMS, verdict.HeldMS = t.Hold.Milliseconds(), min(standing.Held[t.ID], t.Hold).Milliseconds()
-		if verdict.Verdict == Passed && standing.Held[t.ID] < t.Hold {
+		switch {
+		case standing.Held[t.ID] >= t.Hold:
+			verdict.Verdict, verdict.Observed = Passed, "" // it has been held: what comes afterwards takes nothing away
+		case verdict.Verdict == Passed:
 			verdict.Verdict = NotYet
 		}
 	}
