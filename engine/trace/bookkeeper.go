@@ -9,6 +9,14 @@ import (
 // BookieRegistered: the bookie's ephemeral znode under /ledgers/available is there. Bookies are named by host:port, as in BookKeeper.
 type BookieRegistered struct {
 	Bookie string `json:"bookie"`
+	// ReadOnly: it is under /ledgers/available/readonly, where those are that only serve reads.
+	ReadOnly bool `json:"readOnly,omitempty"`
+}
+
+// BookieModeChanged: the bookie's disk is full, and it refuses adds (EREADONLY) and serves reads from now on; or there is room again.
+type BookieModeChanged struct {
+	ReadOnly bool   `json:"readOnly"`
+	Reason   string `json:"reason"` // diskFull, diskHasRoom
 }
 
 // LedgerOpened: a writer created a ledger.
@@ -104,6 +112,7 @@ type LastAddConfirmedAdvanced struct {
 }
 
 func (BookieRegistered) Kind() string         { return "bookkeeper.bookieRegistered" }
+func (BookieModeChanged) Kind() string        { return "bookkeeper.bookieModeChanged" }
 func (LedgerOpened) Kind() string             { return "bookkeeper.ledgerOpened" }
 func (LedgerMetadataRead) Kind() string       { return "bookkeeper.metadataRead" }
 func (LedgerEnsembleChanged) Kind() string    { return "bookkeeper.ensembleChanged" }

@@ -65,7 +65,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[MessageSent], add[MessageReceived],
 		add[EnsembleRoleChanged], add[EnsembleVoteCast], add[EnsembleCommitAdvanced], add[EnsembleLogAppended], add[SessionCreated], add[SessionConnected],
 		add[SessionDisconnected], add[SessionEnded], add[ZnodeCreated], add[ZnodeChanged], add[ZnodeDeleted], add[WatchSet], add[WatchFired],
-		add[KafkaBrokerRegistered], add[KafkaControllerElected], add[KafkaControllerResigned], add[KafkaTopicCreated],
+		add[KafkaBrokerRegistered], add[KafkaControllerElected], add[KafkaControllerResigned], add[KafkaControllerRefused], add[KafkaTopicCreated],
 		add[KafkaTopicDeleted], add[KafkaPartitionStateChanged], add[KafkaReplicaRoleChanged], add[KafkaAppended],
 		add[KafkaHighWatermarkAdvanced], add[KafkaFollowerFetched], add[KafkaLogStartAdvanced], add[KafkaTruncated],
 		add[KafkaISRChanged], add[KafkaAcknowledged], add[KafkaRequestDelayed], add[KafkaGroupChanged], add[KafkaOffsetCommitted],
@@ -75,7 +75,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[PulsarProducerAttached], add[PulsarProducerDetached], add[PulsarConsumerAttached], add[PulsarConsumerDetached],
 		add[PulsarActiveConsumerChanged], add[PulsarPublished], add[PulsarDispatched], add[PulsarCursorMoved],
 		add[PulsarSubscriptionDeleted], add[PulsarBrokerMeasured], add[PulsarSubscriptionMeasured],
-		add[BookieRegistered], add[LedgerOpened], add[LedgerMetadataRead], add[LedgerEnsembleChanged], add[LedgerFenced], add[LedgerRecoveryStarted],
+		add[BookieRegistered], add[BookieModeChanged], add[LedgerOpened], add[LedgerMetadataRead], add[LedgerEnsembleChanged], add[LedgerFenced], add[LedgerRecoveryStarted],
 		add[LedgerClosed], add[LedgerDeleted], add[EntryStored], add[LastAddConfirmedAdvanced],
 	} {
 		addOne(all)

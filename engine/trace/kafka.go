@@ -31,6 +31,14 @@ type KafkaControllerResigned struct {
 	Reason string `json:"reason"`
 }
 
+// KafkaControllerRefused: a broker refused what a controller sent after a newer one had been elected (STALE_CONTROLLER_EPOCH).
+type KafkaControllerRefused struct {
+	Controller int32  `json:"controller"` // broker id of who sent it
+	Epoch      int32  `json:"epoch"`      // that it carried
+	Newest     int32  `json:"newest"`     // epoch that the broker has heard of
+	API        string `json:"api"`        // LeaderAndISR, UpdateMetadata, StopReplica
+}
+
 // KafkaTopicCreated: the controller took a topic on: a new one, or at its election one that is there. Replicas[p] is the assignment of partition p, preferred leader first.
 type KafkaTopicCreated struct {
 	Topic    string            `json:"topic"`
@@ -172,6 +180,7 @@ type KafkaOffsetCommitted struct {
 func (KafkaBrokerRegistered) Kind() string      { return "kafka.brokerRegistered" }
 func (KafkaControllerElected) Kind() string     { return "kafka.controllerElected" }
 func (KafkaControllerResigned) Kind() string    { return "kafka.controllerResigned" }
+func (KafkaControllerRefused) Kind() string     { return "kafka.controllerRefused" }
 func (KafkaTopicCreated) Kind() string          { return "kafka.topicCreated" }
 func (KafkaTopicDeleted) Kind() string          { return "kafka.topicDeleted" }
 func (KafkaPartitionStateChanged) Kind() string { return "kafka.partitionStateChanged" }

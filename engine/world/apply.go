@@ -16,7 +16,7 @@ func (s *State) Apply(record trace.Record) {
 		s.applyEnsembleServer(record.Node, event)
 	case trace.SessionCreated, trace.SessionEnded, trace.ZnodeCreated, trace.ZnodeChanged, trace.ZnodeDeleted:
 		s.applyReplicated(record.Node, event)
-	case trace.KafkaBrokerRegistered, trace.KafkaControllerElected, trace.KafkaControllerResigned,
+	case trace.KafkaBrokerRegistered, trace.KafkaControllerElected, trace.KafkaControllerResigned, trace.KafkaControllerRefused,
 		trace.KafkaTopicCreated, trace.KafkaTopicDeleted, trace.KafkaPartitionStateChanged, trace.KafkaISRChanged:
 		s.applyKafkaCluster(record.Node, event)
 	case trace.KafkaReplicaRoleChanged, trace.KafkaAppended, trace.KafkaHighWatermarkAdvanced, trace.KafkaFollowerFetched,
@@ -35,7 +35,7 @@ func (s *State) Apply(record trace.Record) {
 	case trace.PulsarConsumerAttached, trace.PulsarConsumerDetached, trace.PulsarActiveConsumerChanged, trace.PulsarDispatched,
 		trace.PulsarCursorMoved, trace.PulsarSubscriptionMeasured, trace.PulsarSubscriptionDeleted:
 		s.applySubscription(event)
-	case trace.BookieRegistered, trace.LedgerOpened, trace.LedgerMetadataRead, trace.LedgerEnsembleChanged, trace.LedgerFenced, trace.LedgerRecoveryStarted,
+	case trace.BookieRegistered, trace.BookieModeChanged, trace.LedgerOpened, trace.LedgerMetadataRead, trace.LedgerEnsembleChanged, trace.LedgerFenced, trace.LedgerRecoveryStarted,
 		trace.LedgerClosed, trace.LedgerDeleted, trace.EntryStored, trace.LastAddConfirmedAdvanced:
 		s.applyBookKeeper(record.Node, event)
 	}

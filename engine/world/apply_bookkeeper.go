@@ -21,7 +21,11 @@ func (s *State) applyBookKeeper(node string, event trace.Event) {
 	case trace.BookieRegistered:
 		// A bookie that comes back under another address is another bookie to BookKeeper, and the old one is gone.
 		maps.DeleteFunc(s.Pulsar.Bookies, func(_ string, bookie *Bookie) bool { return bookie.Node == node })
-		s.Pulsar.Bookies[event.Bookie] = &Bookie{Node: node, Registered: true}
+		s.Pulsar.Bookies[event.Bookie] = &Bookie{Node: node, Registered: true, ReadOnly: event.ReadOnly}
+	case trace.BookieModeChanged:
+		if bookie := s.Pulsar.Bookies[s.bookieOf(node)]; bookie != nil {
+			bookie.ReadOnly = event.ReadOnly
+		}
 	case trace.LedgerOpened:
 		s.ledgerOpened(node, event)
 	case trace.LedgerMetadataRead:

@@ -223,8 +223,9 @@ func (s *State) znodeDeleted(path string, zxid int64) {
 				broker.Registered = false
 			}
 		}
-	case "/ledgers/available":
-		if bookie := s.Pulsar.Bookies[name]; bookie != nil {
+	case "/ledgers/available", "/ledgers/available/readonly":
+		// A bookie that changes its mode makes its new znode before it deletes the old one.
+		if bookie := s.Pulsar.Bookies[name]; bookie != nil && bookie.ReadOnly == (parent != "/ledgers/available") {
 			bookie.Registered = false
 		}
 	default:

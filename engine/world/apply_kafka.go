@@ -38,6 +38,10 @@ func (s *State) applyKafkaCluster(node string, event trace.Event) {
 		if s.Kafka.Controller == (Controller{Broker: event.Broker, Epoch: event.Epoch}) {
 			s.Kafka.Controller.Broker = -1
 		}
+	case trace.KafkaControllerRefused:
+		if broker := s.Kafka.Brokers[id32(s.brokerID(node))]; broker != nil {
+			broker.RefusedControllers++
+		}
 	case trace.KafkaTopicCreated:
 		s.kafkaTopicCreated(event)
 	case trace.KafkaTopicDeleted:

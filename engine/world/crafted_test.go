@@ -60,7 +60,25 @@ func crafted() []trace.Record {
 		trace.DiskChanged{Full: true}, trace.NodeStopped{Reason: "stopped"}, trace.NodeRemoved{}, trace.DiskChanged{})
 	start("kafka-8", "kafka", 8, nil)
 	r.at("kafka-8", trace.DiskChanged{Full: true})
+	r.fullBookies()
 	return r.records
+}
+
+// fullBookies: one goes read-only and takes adds again, one comes back read-only and its session expires, of one nothing is known yet.
+func (r *run) fullBookies() {
+	const first, second = "127.0.0.1:3181", "127.0.0.1:3182"
+	r.at("bookie-1", trace.DiskChanged{Full: true}, trace.BookieModeChanged{ReadOnly: true, Reason: "diskFull"})
+	r.everywhere(trace.ZnodeCreated{Path: "/ledgers/available/readonly/" + first, Mode: "ephemeral", Session: "0x1003", Zxid: 120},
+		trace.ZnodeDeleted{Path: "/ledgers/available/" + first, Session: "0x1003", Zxid: 121})
+	r.at("bookie-1", trace.BookieRegistered{Bookie: first, ReadOnly: true}, trace.DiskChanged{}, trace.BookieModeChanged{Reason: "diskHasRoom"})
+	r.everywhere(trace.ZnodeCreated{Path: "/ledgers/available/" + first, Mode: "ephemeral", Session: "0x1003", Zxid: 122},
+		trace.ZnodeDeleted{Path: "/ledgers/available/readonly/" + first, Session: "0x1003", Zxid: 123})
+	r.at("bookie-1", trace.BookieRegistered{Bookie: first})
+	r.everywhere(trace.ZnodeCreated{Path: "/ledgers/available/readonly/" + second, Mode: "ephemeral", Session: "0x1004", Zxid: 124})
+	r.at("bookie-2", trace.BookieRegistered{Bookie: second, ReadOnly: true})
+	r.everywhere(trace.SessionEnded{Session: "0x1004", Expired: true, Zxid: 125},
+		trace.ZnodeDeleted{Path: "/ledgers/available/readonly/" + second, Session: "0x1004", Zxid: 125})
+	r.at("bookie-8", trace.BookieModeChanged{ReadOnly: true, Reason: "diskFull"})
 }
 
 func (r *run) kafka(start func(name, role string, id int, addresses map[string]string)) {
@@ -219,7 +237,9 @@ func (r *run) deaths() {
 			ControllerEpoch: 2, Reason: "replica-offline"},
 		trace.KafkaTruncated{KafkaPartition: partition, From: 5, To: 4, LeaderEpoch: 1},
 		trace.KafkaControllerResigned{Broker: 2, Epoch: 2, Reason: "session expired"},
-		trace.KafkaControllerElected{Broker: 2, Epoch: 3})
+		trace.KafkaControllerElected{Broker: 2, Epoch: 3},
+		trace.KafkaControllerRefused{Controller: 1, Epoch: 1, Newest: 3, API: "LeaderAndISR"})
+	r.at("kafka-7", trace.KafkaControllerRefused{Controller: 1, Epoch: 1, Newest: 3, API: "UpdateMetadata"}) // it has not registered yet
 	r.everywhere(trace.SessionEnded{Session: "0x1006", Expired: true, Zxid: 110}, trace.ZnodeDeleted{Path: "/loadbalance/brokers/127.0.0.1:8080", Zxid: 110},
 		trace.ZnodeDeleted{Path: "/loadbalance/leader", Zxid: 110}, trace.ZnodeDeleted{Path: "/namespace/public/default/0x00000000_0x80000000", Zxid: 110})
 	r.at("pulsar-2", trace.PulsarBundleOwned{Namespace: namespace, Bundle: "0x00000000_0x80000000"}, trace.LedgerRecoveryStarted{Ledger: 1})

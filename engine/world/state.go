@@ -159,6 +159,8 @@ type KafkaBroker struct {
 	Epoch      int64  `json:"epoch"` // the znode's czxid
 	Host       string `json:"host"`
 	Port       int32  `json:"port"`
+	// RefusedControllers counts requests of controllers that a newer one had replaced, which it refused since it registered.
+	RefusedControllers int64 `json:"refusedControllers"`
 }
 
 // KafkaTopic is a topic and its partitions.

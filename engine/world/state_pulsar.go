@@ -163,6 +163,8 @@ type Stored struct {
 // Bookie is one bookie.
 type Bookie struct {
 	Node string `json:"node"`
-	// Registered tells whether its znode under /ledgers/available is there.
+	// Registered tells whether its znode under /ledgers/available is there, or under /ledgers/available/readonly.
 	Registered bool `json:"registered"`
+	// ReadOnly: its disk is full; it refuses adds and serves reads.
+	ReadOnly bool `json:"readOnly"`
 }

@@ -199,6 +199,8 @@ func (c *consequences) ofKafka(record *trace.Record) trace.Ref {
 		return firstKnown(c.of("answer", node), c.of("znode", "/controller"))
 	case trace.KafkaControllerResigned:
 		return firstKnown(c.of("watch", node, "/controller"), c.of("woken", node))
+	case trace.KafkaControllerRefused:
+		return c.lately(record.At, "received", node, event.API)
 	case trace.KafkaTopicCreated, trace.KafkaTopicDeleted:
 		return c.lately(record.At, "woken", node)
 	case trace.KafkaPartitionStateChanged:
@@ -233,7 +235,13 @@ func (c *consequences) ofPulsar(record *trace.Record) trace.Ref {
 	node := record.Node
 	switch event := record.Data.(type) {
 	case trace.BookieRegistered:
-		return firstKnown(c.of("znode", "/ledgers/available/"+event.Bookie), c.of("started", node))
+		path := "/ledgers/available/" + event.Bookie
+		if event.ReadOnly {
+			path = "/ledgers/available/readonly/" + event.Bookie
+		}
+		return firstKnown(c.of("znode", path), c.of("started", node))
+	case trace.BookieModeChanged:
+		return c.of("disk", node)
 	case trace.PulsarBrokerRegistered:
 		return firstKnown(c.of("znode", "/loadbalance/brokers/"+event.Broker), c.of("started", node))
 	case trace.PulsarLeaderElected:

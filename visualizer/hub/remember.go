@@ -15,6 +15,8 @@ func (c *consequences) remember(record *trace.Record) {
 	case trace.NodeStarted:
 		c.note(record, "started", node)
 		c.forget("down", node)
+	case trace.DiskChanged:
+		c.note(record, "disk", node)
 	case trace.NodeStopped:
 		c.note(record, "down", node)
 		c.leaderGone(record)

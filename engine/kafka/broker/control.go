@@ -57,11 +57,14 @@ func (c *control) run(ctx context.Context) {
 }
 
 // fence refuses what an older controller sends, or what is meant for an earlier life of this broker.
-func (c *control) fence(controllerEpoch int32, brokerEpoch int64) *kerr.Error {
+func (c *control) fence(request kmsg.Request, controller, controllerEpoch int32, brokerEpoch int64) *kerr.Error {
 	switch {
 	case brokerEpoch >= 0 && brokerEpoch < c.broker.brokerEpoch.Load():
 		return kerr.StaleBrokerEpoch
 	case controllerEpoch < c.epoch:
+		c.broker.config.Tracer.Emit(trace.KafkaControllerRefused{
+			Controller: controller, Epoch: controllerEpoch, Newest: c.epoch, API: kmsg.NameForKey(request.Key()),
+		})
 		return kerr.StaleControllerEpoch
 	}
 	c.epoch = controllerEpoch
@@ -79,7 +82,7 @@ func code(err *kerr.Error) int16 {
 func (c *control) leaderAndISR(request *kmsg.LeaderAndISRRequest) *kmsg.LeaderAndISRResponse {
 	normalizeLeaderAndISR(request)
 	response := kmsg.NewPtrLeaderAndISRResponse()
-	if err := c.fence(request.ControllerEpoch, request.BrokerEpoch); err != nil {
+	if err := c.fence(request, request.ControllerID, request.ControllerEpoch, request.BrokerEpoch); err != nil {
 		response.ErrorCode = err.Code
 		return response
 	}
@@ -129,7 +132,7 @@ func (c *control) readTopicConfig(topic kmsg.LeaderAndISRRequestTopicState) {
 func (c *control) updateMetadata(request *kmsg.UpdateMetadataRequest) *kmsg.UpdateMetadataResponse {
 	normalizeUpdateMetadata(request)
 	response := kmsg.NewPtrUpdateMetadataResponse()
-	if err := c.fence(request.ControllerEpoch, request.BrokerEpoch); err != nil {
+	if err := c.fence(request, request.ControllerID, request.ControllerEpoch, request.BrokerEpoch); err != nil {
 		response.ErrorCode = err.Code
 		return response
 	}
@@ -150,7 +153,7 @@ func (c *control) updateMetadata(request *kmsg.UpdateMetadataRequest) *kmsg.Upda
 func (c *control) stopReplica(request *kmsg.StopReplicaRequest) *kmsg.StopReplicaResponse {
 	normalizeStopReplica(request)
 	response := kmsg.NewPtrStopReplicaResponse()
-	if err := c.fence(request.ControllerEpoch, request.BrokerEpoch); err != nil {
+	if err := c.fence(request, request.ControllerID, request.ControllerEpoch, request.BrokerEpoch); err != nil {
 		response.ErrorCode = err.Code
 		return response
 	}

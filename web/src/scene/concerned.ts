@@ -18,7 +18,7 @@ export function concernedBy(record: TypedRecord, state: State): Concerned {
   if (!isMessage(record)) nodes.add(record.node);
   for (const end of [data.from, data.to, data.for]) if (typeof end === 'string') nodes.add(end);
   if (typeof broker === 'number') nodes.add(`kafka-${broker}`);
-  for (const id of [data.leader, data.replica]) if (typeof id === 'number' && id >= 0) nodes.add(`kafka-${id}`);
+  for (const id of [data.leader, data.replica, data.controller]) if (typeof id === 'number' && id >= 0) nodes.add(`kafka-${id}`);
   if (typeof topic === 'string' && typeof partition === 'number') {
     for (const id of state.kafka.topics[topic]?.partitions[String(partition)]?.replicas ?? []) places.add(`kafka-${id}/${topic}-${partition}`);
   } else if (typeof topic === 'string') places.add(`${record.node}/${topic}`);

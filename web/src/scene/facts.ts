@@ -105,6 +105,7 @@ function kafkaBrokerFacts(state: State, name: string): Fact[] {
     { label: 'fact.controller', value: yesNo(card.controller) },
     { label: 'fact.registered', value: yesNo(card.registered) },
     { label: 'fact.brokerEpoch', value: registration && String(registration.epoch) },
+    { label: 'fact.refusedControllers', value: registration?.refusedControllers || undefined },
     { label: 'fact.leads', value: { key: 'fact.of', params: { count: card.leaders, total: card.replicas } } },
     { label: 'fact.replicas', things: strips.filter(({ topic }) => !isInternal(topic)).map(replica), folded: strips.filter(({ topic }) => isInternal(topic)).map(replica) },
   ];
@@ -126,6 +127,7 @@ function bookieFacts(state: State, name: string): Fact[] {
   const holds = sortedEntries(state.pulsar.ledgers).filter(([, ledger]) => ledger.ensembles.some(({ bookies }) => bookies.includes(card.address)));
   return [
     { label: 'fact.registered', value: yesNo(card.registered) },
+    { label: 'fact.adds', value: { key: card.readOnly ? 'storage.readOnly' : 'storage.writable' } },
     { label: 'fact.entries', value: card.entries },
     { label: 'table.ledgers', things: holds.map(([id]) => named({ type: 'ledger', ledger: Number(id) })) },
   ];

@@ -11,7 +11,7 @@ function classroom(): State {
   state.nodes = { 'kafka-1': node('kafka', 1), 'kafka-2': node('kafka', 2), 'pulsar-1': node('pulsar', 1), 'bookie-1': node('bookie', 1) };
   const partition = (leader: number) => ({ leader, leaderEpoch: 0, isr: [1, 2], replicas: [1, 2], logs: {} });
   state.kafka.topics = { orders: { id: 'a', partitions: { 0: partition(1), 1: partition(2) } }, __consumer_offsets: { id: 'b', partitions: { 0: partition(1) } } } as never;
-  state.pulsar.bookies = { a: { node: 'bookie-1', registered: true }, b: { node: 'bookie-2', registered: true } };
+  state.pulsar.bookies = { a: { node: 'bookie-1', registered: true, readOnly: false }, b: { node: 'bookie-2', registered: true, readOnly: false } };
   const ledger = (its: object) => ({ state: 'open', writeQuorum: 1, ackQuorum: 1, ensembles: [{ firstEntry: 0, bookies: ['a'] }], writer: '', lastAddConfirmed: 3, lastEntry: -1, length: 0, recovered: false, managedLedger: 'x', cursor: '', fencedBy: [], stored: {}, ...its });
   state.pulsar.ledgers = { 1: ledger({}), 2: ledger({ state: 'closed' }), 3: ledger({ cursor: 'c' }), 4: ledger({ ensembles: [{ firstEntry: 0, bookies: ['a'] }, { firstEntry: 2, bookies: ['b'] }] }) } as never;
   return state;

@@ -7,6 +7,8 @@ export interface BookieCard extends NodeCard {
   /** host:port, BookKeeper's name for it. */
   address: string;
   registered: boolean;
+  /** Its disk is full: it refuses adds and serves reads. */
+  readOnly: boolean;
   /** Its copies cannot be read: it is dead, or the ensemble has given it up. */
   gone: boolean;
   /** Entries stored while the page was watching, over all ledgers. */
@@ -80,7 +82,7 @@ export function ledgersScene(state: State): LedgersScene {
   const gone = goneBookies(state, nameOf);
   const bookies = nodeCards(state, 'bookie').map((card) => {
     const address = addressOf.get(card.name) ?? '';
-    return { ...card, address, registered: isRegistered(state, address), gone: gone.has(card.name), entries: entries.get(address) ?? 0 };
+    return { ...card, address, registered: isRegistered(state, address), readOnly: card.up && (own(state.pulsar.bookies, address)?.readOnly ?? false), gone: gone.has(card.name), entries: entries.get(address) ?? 0 };
   });
   const ledgers = Object.entries(state.pulsar.ledgers).map(([id, ledger]) => ledgerRow(Number(id), ledger, nameOf, gone));
   ledgers.sort((a, b) => Number(a.cursor !== '') - Number(b.cursor !== '') || Number(a.state === 'closed') - Number(b.state === 'closed') || byName(a.label, b.label) || b.id - a.id);

@@ -137,7 +137,7 @@ describe('ledgers in fragments', () => {
     const state = emptyState();
     'abcd'.split('').forEach((name, index) => {
       state.nodes[`bookie-${index + 1}`] = { ...emptyNode(), role: 'bookie', id: index + 1, addresses: { bookie: name } };
-      state.pulsar.bookies[name] = { node: `bookie-${index + 1}`, registered: true };
+      state.pulsar.bookies[name] = { node: `bookie-${index + 1}`, registered: true, readOnly: false };
     });
     state.pulsar.ledgers[7] = ledger({ lastAddConfirmed: 9, ensembles: [{ firstEntry: 0, bookies: ['a', 'b', 'c'] }, { firstEntry: 6, bookies: ['a', 'd', 'c'] }] });
     return state;

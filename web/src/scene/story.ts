@@ -269,6 +269,11 @@ function tellKafka(record: TypedRecord): Told {
     }
     case 'kafka.controllerResigned':
       return { side, moment: 'election', text: { key: 'story.controllerResigned', params: { broker: `kafka-${record.data.broker}` } } };
+    case 'kafka.controllerRefused': {
+      const { controller, epoch, newest, api } = record.data;
+      const params = { node: record.node, controller: `kafka-${controller}`, name: api, epoch: String(epoch), newest: String(newest) };
+      return { side, moment: 'election', text: { key: 'story.controllerRefused', params } };
+    }
     case 'kafka.topicCreated': {
       const { topic, replicas } = record.data;
       const factor = replicas?.[0]?.length ?? 0;
@@ -365,6 +370,10 @@ function tellLedger(record: TypedRecord, state: State): Told {
   const side = 'pulsar';
   const moment = 'ledger';
   switch (record.kind) {
+    case 'bookkeeper.bookieModeChanged': {
+      const { readOnly } = record.data;
+      return { side, moment: readOnly ? 'fault' : 'node', text: { key: readOnly ? 'story.bookieReadOnly' : 'story.bookieWritable', params: { node } } };
+    }
     case 'bookkeeper.ledgerOpened': {
       const { ledger, ensemble, cursor } = record.data;
       if (cursor) return undefined;

@@ -27,7 +27,7 @@ function nodeTable({ ensemble, kafka, pulsar, storage }: Scene): Table {
       ...ensemble.servers.map((server) => [server.name, server.raftRole ? { key: `ensemble.${server.raftRole}` as Key } : '', stateOf(server.state)]),
       ...kafka.brokers.map((broker) => [broker.name, { key: broker.controller ? 'kafka.controller' : 'kafka.broker' } as Text, stateOf(broker.state)]),
       ...pulsar.brokers.map((broker) => [broker.name, { key: broker.leader ? 'pulsar.leader' : 'pulsar.broker' } as Text, stateOf(broker.state)]),
-      ...storage.bookies.map((bookie) => [bookie.name, { key: 'storage.bookie' } as Text, stateOf(bookie.state)]),
+      ...storage.bookies.map((bookie) => [bookie.name, { key: bookie.readOnly ? 'storage.bookieReadOnly' : 'storage.bookie' } as Text, stateOf(bookie.state)]),
     ],
   };
 }

@@ -5,6 +5,15 @@
 /** BookieRegistered: the bookie's ephemeral znode under /ledgers/available is there. Bookies are named by host:port, as in BookKeeper. */
 export interface BookieRegistered {
   bookie: string;
+  /** ReadOnly: it is under /ledgers/available/readonly, where those are that only serve reads. */
+  readOnly?: boolean;
+}
+
+/** BookieModeChanged: the bookie's disk is full, and it refuses adds (EREADONLY) and serves reads from now on; or there is room again. */
+export interface BookieModeChanged {
+  readOnly: boolean;
+  /** diskFull, diskHasRoom */
+  reason: string;
 }
 
 /** LedgerOpened: a writer created a ledger. */
@@ -234,6 +243,18 @@ export interface KafkaControllerResigned {
   broker: number;
   epoch: number;
   reason: string;
+}
+
+/** KafkaControllerRefused: a broker refused what a controller sent after a newer one had been elected (STALE_CONTROLLER_EPOCH). */
+export interface KafkaControllerRefused {
+  /** broker id of who sent it */
+  controller: number;
+  /** that it carried */
+  epoch: number;
+  /** epoch that the broker has heard of */
+  newest: number;
+  /** LeaderAndISR, UpdateMetadata, StopReplica */
+  api: string;
 }
 
 /** KafkaTopicCreated: the controller took a topic on: a new one, or at its election one that is there. Replicas[p] is the assignment of partition p, preferred leader first. */
@@ -1008,6 +1029,8 @@ export interface WorldKafkaBroker {
   epoch: number;
   host: string;
   port: number;
+  /** RefusedControllers counts requests of controllers that a newer one had replaced, which it refused since it registered. */
+  refusedControllers: number;
 }
 
 /** KafkaTopic is a topic and its partitions. */
@@ -1333,8 +1356,10 @@ export interface WorldStored {
 /** Bookie is one bookie. */
 export interface WorldBookie {
   node: string;
-  /** Registered tells whether its znode under /ledgers/available is there. */
+  /** Registered tells whether its znode under /ledgers/available is there, or under /ledgers/available/readonly. */
   registered: boolean;
+  /** ReadOnly: its disk is full; it refuses adds and serves reads. */
+  readOnly: boolean;
 }
 
 // ---- engine/cluster ----
@@ -1975,6 +2000,7 @@ export interface WireRecords {
 
 /** The data of each kind of event. */
 export interface EventByKind {
+  "bookkeeper.bookieModeChanged": BookieModeChanged;
   "bookkeeper.bookieRegistered": BookieRegistered;
   "bookkeeper.ensembleChanged": LedgerEnsembleChanged;
   "bookkeeper.entryStored": EntryStored;
@@ -2002,6 +2028,7 @@ export interface EventByKind {
   "kafka.appended": KafkaAppended;
   "kafka.brokerRegistered": KafkaBrokerRegistered;
   "kafka.controllerElected": KafkaControllerElected;
+  "kafka.controllerRefused": KafkaControllerRefused;
   "kafka.controllerResigned": KafkaControllerResigned;
   "kafka.followerFetched": KafkaFollowerFetched;
   "kafka.groupChanged": KafkaGroupChanged;
@@ -2080,6 +2107,7 @@ export type WireFrame = WireSnapshot | WireRecords;
 
 /** Every kind of event that this server can send. */
 export const kinds: readonly Kind[] = [
+  "bookkeeper.bookieModeChanged",
   "bookkeeper.bookieRegistered",
   "bookkeeper.ensembleChanged",
   "bookkeeper.entryStored",
@@ -2107,6 +2135,7 @@ export const kinds: readonly Kind[] = [
   "kafka.appended",
   "kafka.brokerRegistered",
   "kafka.controllerElected",
+  "kafka.controllerRefused",
   "kafka.controllerResigned",
   "kafka.followerFetched",
   "kafka.groupChanged",

@@ -85,5 +85,6 @@ export const kafka = {
   'story.refusedForReplicas': '{node} refuses a record for {partition}: {isr} in sync, min.insync.replicas is {minISR} ({error}).',
   'story.refused': '{node} refuses a record for {partition}: {error}.',
   'story.unsureProduce': '{node} cannot say whether a record in {partition} stays: {error}.',
+  'fact.refusedControllers': 'Requests of old controllers refused',
   'kafka.endsBefore': 'ends at {offset}',
 } as const satisfies Record<string, string | Forms>;

@@ -31,6 +31,13 @@ export const pulsar = {
   'pulsar.delayed': { one: '1 delayed', other: '{count} delayed' },
   'pulsar.redelivered': { one: '1 message redelivered', other: '{count} messages redelivered' },
 
+  'storage.readOnly': 'read-only',
+  'storage.readOnlyAbout': 'The disk is full: the bookie refuses adds and serves reads. Writers put another bookie in its place.',
+  'storage.writable': 'taken',
+  'storage.bookieReadOnly': 'bookie, read-only',
+  'fact.adds': 'Adds',
+  'sentence.readOnlyBookies': 'Read-only, because the disk is full: {bookies}.',
+
   'storage.fragment': 'entries {first} to {last} on {bookies}',
   'storage.fragmentOpen': 'entries {first} and following on {bookies}',
   'storage.until': 'until {entry}',

@@ -31,5 +31,8 @@ export const story = {
   'story.diskHealed': 'The disk of {node} is healthy again.',
   'story.diskCorrupted': 'A bit of {file} on {node} was flipped behind its back.',
   'story.nodeRemoved': '{node} was taken out of the classroom.',
+  'story.bookieReadOnly': 'The disk of {node} is full: it is read-only now, refuses adds and goes on serving reads.',
+  'story.bookieWritable': 'There is room on the disk of {node} again: it takes adds.',
+  'story.controllerRefused': '{node} refuses {name} from {controller}: it carries controller epoch {epoch}, and the newest is {newest}.',
   'story.ledgerClosedEmpty': 'Ledger {ledger} is closed; nothing was ever written to it.',
 } as const satisfies Record<string, string | Forms>;

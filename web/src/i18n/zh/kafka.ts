@@ -86,5 +86,6 @@ export const kafka: Translation<typeof en> = {
   'story.refusedForReplicas': '{node} 拒绝写入 {partition}：同步副本 {isr} 个，而 min.insync.replicas 为 {minISR}（{error}）。',
   'story.refused': '{node} 拒绝写入 {partition}：{error}。',
   'story.unsureProduce': '{node} 无法确定 {partition} 中的一条记录能否保留：{error}。',
+  'fact.refusedControllers': '已拒绝的旧控制器请求',
   'kafka.endsBefore': '到 {offset} 为止',
 };

@@ -32,6 +32,13 @@ export const pulsar: Translation<typeof en> = {
   'pulsar.delayed': { other: '{count} 个延迟投递' },
   'pulsar.redelivered': { other: '重新投递了 {count} 条消息' },
 
+  'storage.readOnly': '只读',
+  'storage.readOnlyAbout': '磁盘已满：这台 bookie 拒绝写入，继续提供读取。写入方会换用另一台 bookie。',
+  'storage.writable': '接受',
+  'storage.bookieReadOnly': 'bookie，只读',
+  'fact.adds': '写入',
+  'sentence.readOnlyBookies': '因磁盘已满而只读：{bookies}。',
+
   'storage.fragment': 'entry {first} 到 {last} 在 {bookies} 上',
   'storage.fragmentOpen': '从 entry {first} 起在 {bookies} 上',
   'storage.until': '到 {entry} 为止',

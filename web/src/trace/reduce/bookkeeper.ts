@@ -8,7 +8,12 @@ export function applyBookKeeper(state: State, record: TypedRecord): void {
   if (record.kind === 'bookkeeper.bookieRegistered') {
     // A bookie that comes back under another address is another bookie to BookKeeper, and the old one is gone.
     for (const [name, bookie] of Object.entries(pulsar.bookies)) if (bookie.node === node) delete pulsar.bookies[name];
-    put(pulsar.bookies, record.data.bookie, { node, registered: true });
+    put(pulsar.bookies, record.data.bookie, { node, registered: true, readOnly: record.data.readOnly ?? false });
+    return;
+  }
+  if (record.kind === 'bookkeeper.bookieModeChanged') {
+    const bookie = own(pulsar.bookies, bookieOf(state, node));
+    if (bookie) bookie.readOnly = record.data.readOnly;
     return;
   }
   if (record.kind === 'bookkeeper.ledgerOpened') return ledgerOpened(state, node, record.data);

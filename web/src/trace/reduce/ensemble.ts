@@ -188,9 +188,11 @@ function znodeDeleted(state: State, path: string, zxid: number): void {
     case '/loadbalance/brokers':
       for (const broker of Object.values(pulsar.brokers)) if (broker.broker === name) broker.registered = false;
       return;
-    case '/ledgers/available': {
+    case '/ledgers/available':
+    case '/ledgers/available/readonly': {
+      // A bookie that changes its mode makes its new znode before it deletes the old one.
       const bookie = own(pulsar.bookies, name);
-      if (bookie) bookie.registered = false;
+      if (bookie && bookie.readOnly === (parent !== '/ledgers/available')) bookie.registered = false;
       return;
     }
     default:

@@ -7,7 +7,7 @@ export function applyKafka(state: State, record: TypedRecord): void {
   switch (record.kind) {
     case 'kafka.brokerRegistered': {
       const { broker, epoch, host, port } = record.data;
-      put(kafka.brokers, broker, { node: record.node, registered: true, epoch, host, port });
+      put(kafka.brokers, broker, { node: record.node, registered: true, epoch, host, port, refusedControllers: 0 });
       return;
     }
     case 'kafka.controllerElected':
@@ -16,6 +16,11 @@ export function applyKafka(state: State, record: TypedRecord): void {
     case 'kafka.controllerResigned':
       if (kafka.controller.broker === record.data.broker && kafka.controller.epoch === record.data.epoch) kafka.controller.broker = -1;
       return;
+    case 'kafka.controllerRefused': {
+      const broker = own(kafka.brokers, brokerID(state, record.node));
+      if (broker) broker.refusedControllers++;
+      return;
+    }
     case 'kafka.topicCreated':
       return topicCreated(state, record.data);
     case 'kafka.topicDeleted':
