@@ -208,7 +208,8 @@ export const en = {
   'moment.client': 'clients',
 
   'story.title': 'What happened',
-  'story.empty': 'Nothing notable has happened since this page was opened.',
+  'story.empty': 'Nothing notable has happened yet.',
+  'story.emptyPart': 'Nothing notable happened in the part of the run that is at hand.',
   'story.goTo': 'Move the clock to this moment',
   'story.nodeReady': '{node} is ready.',
   'story.nodeStopped': '{node} was shut down in order.',

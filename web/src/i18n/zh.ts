@@ -208,7 +208,8 @@ export const zh: Catalogue = {
   'moment.client': '客户端',
 
   'story.title': '发生了什么',
-  'story.empty': '打开本页以来还没有重要事件。',
+  'story.empty': '还没有重要事件。',
+  'story.emptyPart': '手头的这部分运行记录中没有重要事件。',
   'story.goTo': '把时钟移到这一刻',
   'story.nodeReady': '{node} 已就绪。',
   'story.nodeStopped': '{node} 已有序关闭。',

@@ -10,6 +10,7 @@ import type {
   SituationRun,
   SituationSummary,
   TraceRecord,
+  WireClusterState,
   WireEvents,
   WireLabs,
   WireLink,
@@ -23,6 +24,7 @@ import type {
   WorkloadCounts,
   WorkloadStatus,
 } from '../trace/events.gen';
+import type { State } from '../trace/types';
 
 export type { LabDetail, LabSummary, LabVerdict as Verdict, NodeStatus as Node, NotesPage as Note, WireSource as Source, WorkloadCounts as WorkloadSide, WorkloadStatus as Workload, SituationRun, SituationSummary };
 
@@ -116,8 +118,8 @@ export async function importProgress(file: File): Promise<LabImported> {
 /** Records that the server hands out at a time. */
 const PAGE = 5000;
 
-/** The records after one and up to another, as far as they are still at hand; undefined when the first ones are not. */
-export async function recordsBetween(after: number, upTo: number): Promise<TraceRecord[] | undefined> {
+/** The records after one and up to another, as far as they are still at hand; undefined when the first ones are not. Tells how many there are so far. */
+export async function recordsBetween(after: number, upTo: number, tell?: (fetched: number) => void): Promise<TraceRecord[] | undefined> {
   const records: TraceRecord[] = [];
   while (after < upTo) {
     const page = await request<WireEvents>('GET', `events?after=${after}&limit=${Math.min(PAGE, upTo - after)}`);
@@ -125,8 +127,15 @@ export async function recordsBetween(after: number, upTo: number): Promise<Trace
     if (fresh.length === 0 || fresh[0]!.n !== after + 1) return undefined;
     records.push(...fresh);
     after = fresh.at(-1)!.n;
+    tell?.(records.length);
   }
   return records;
+}
+
+/** The earliest state that is at hand and is not before a record. */
+export async function stateFrom(n: number): Promise<{ n: number; state: State }> {
+  const answer = await request<WireClusterState>('GET', `cluster?from=${n}`);
+  return { n: answer.n, state: answer.state };
 }
 
 export async function listNotes(language: string): Promise<NotesPage[]> {

@@ -15,7 +15,7 @@ import type { Frame, SnapshotFrame } from '../trace/types';
 import { recordsBetween } from './api';
 import { CatchUp } from './catch-up';
 import { CloserLook } from './closer.svelte';
-import { prependHistory } from './history';
+import { History } from './history.svelte';
 import { Telling } from './telling';
 
 /** Milliseconds of wall clock that a message is drawn on its way, at least. */
@@ -34,6 +34,8 @@ export interface Clock {
   speed: number;
   time: number;
   n: number;
+  /** The records at hand begin behind this one. */
+  firstN: number;
   from: number;
   to: number;
 }
@@ -65,7 +67,7 @@ export class Classroom {
   retryAt = $state(0);
   scene = $state.raw<Scene | undefined>(undefined);
   sentences = $state.raw<readonly Sentence[]>([]);
-  clock = $state.raw<Clock>({ mode: 'live', speed: 1, time: 0, n: 0, from: 0, to: 0 });
+  clock = $state.raw<Clock>({ mode: 'live', speed: 1, time: 0, n: 0, firstN: 0, from: 0, to: 0 });
   inFlight = $state.raw<InFlight>({ counts: noFlow(), surplus: 0 });
   hiddenFlows = $state.raw<ReadonlySet<Flow>>(new Set());
   resynchronised = $state(0);
@@ -84,6 +86,8 @@ export class Classroom {
 
   private readonly live = new Telling();
   private readonly catchUp = new CatchUp(this.live, recordsBetween, (whole, frame) => this.caughtUp(whole, frame));
+  /** What happened before this page was opened. */
+  readonly history = new History(this.live, () => this.shown === this.live && this.anew());
   private readonly livePlayback = new Playback(FLIGHT_MS + 200);
   /** What is shown: the live trace, or a recorded run with a clock of its own. */
   private shown = this.live;
@@ -221,7 +225,9 @@ export class Classroom {
     const deadline = performance.now() + 5000;
     while (!this.moveToRecord(n)) {
       const { store } = this.live;
-      if (performance.now() > deadline || (store.ready && n > store.lastN + 50_000)) return false;
+      const fetching = this.history.state === 'fetching';
+      if ((!fetching && performance.now() > deadline) || (store.ready && n > store.lastN + 50_000)) return false;
+      if (this.history.state === 'fetched' && n <= store.firstN) return false;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     return true;
@@ -270,11 +276,7 @@ export class Classroom {
   private begunAnew(frame: SnapshotFrame): void {
     this.livePlayback.goLive();
     if (this.shown === this.live) this.anew();
-    void this.fetchHistory(frame);
-  }
-
-  private async fetchHistory(frame: SnapshotFrame): Promise<void> {
-    if ((await prependHistory(this.live, frame)) && this.shown === this.live) this.anew();
+    void this.history.fetch(frame);
   }
 
   private onFrame(now: number): void {
@@ -346,7 +348,7 @@ export class Classroom {
       const to = this.recorded ? span.to : mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
       this.closer.publish(now, n, { telling: this.shown, playback: this.playback, packets: () => this.packetsNow() });
       this.publishCauses(n);
-      this.clock = { mode, speed, time, n, from: span.from, to };
+      this.clock = { mode, speed, time, n, firstN: this.store.firstN, from: span.from, to };
     }
     if (this.shown.changed) {
       this.shown.changed = false;

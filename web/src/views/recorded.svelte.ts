@@ -9,7 +9,7 @@ import { Telling } from './telling';
 const PART = 100_000;
 /** Before the record that was asked for. */
 const LEAD = 60_000;
-const PAGE = 10_000;
+const PAGE = 5_000;
 
 /** A link to an instant: #run=…&at=… */
 export function instantIn(hash: string): { run: string; at: number } | undefined {
@@ -19,14 +19,22 @@ export function instantIn(hash: string): { run: string; at: number } | undefined
   return run && Number.isSafeInteger(at) && at > 0 ? { run, at } : undefined;
 }
 
+/** How far a run is that is being opened: its file goes to the server, the state that it begins with is looked for, its records come. */
+export interface Opening {
+  name: string | undefined;
+  step: 'file' | 'state' | 'records';
+  done: number;
+  of: number;
+}
+
 /** The recorded runs: the list, and what is done with them. */
 export class RecordedRuns {
   list = $state.raw<readonly RecordedRun[]>([]);
   /** The run that is being recorded; empty while it is not known, or where nothing is recorded. */
   present = $state('');
   busy = $state(false);
-  /** How much of a run has been fetched, from 0 to 1, while one is being opened. */
-  progress = $state<number>();
+  /** The run that is being opened. */
+  opening = $state.raw<Opening | undefined>(undefined);
 
   constructor(
     private readonly classroom: Classroom,
@@ -71,25 +79,29 @@ export class RecordedRuns {
 
   /** Keeps the run of a file and shows it. */
   async openFile(file: File): Promise<void> {
+    this.opening = { name: file.name, step: 'file', done: 0, of: 0 };
     const run = await this.doing('run.doing.file', async () => {
       const kept = await sendRunFile(file);
       this.knows(await listRuns());
       return kept;
     });
+    this.opening = undefined;
     if (run) await this.open(run.name);
   }
 
-  /** Shows a run, its clock at a record, or at its last one: what it came to, with everything before it behind. */
+  /** Shows a run, its clock at a record, or at the run's start. */
   async open(name: string, wanted?: number): Promise<void> {
     await this.doing('run.doing.open', async () => {
-      this.progress = 0;
+      this.opening = { name: undefined, step: 'state', done: 0, of: 0 };
       const known = await listRuns();
       this.knows(known);
       const run = (known.runs ?? []).find((one) => one.name === name);
       if (!run) return this.report({ key: 'run.gone', params: { name } });
       if (run.lastN === 0 && name !== known.present) return this.report({ key: 'run.empty' });
       const first = Math.max(run.firstN, 1);
-      const at = wanted ?? Math.max(run.lastN, first);
+      const at = wanted ?? first;
+      const called = run.title || run.name;
+      this.opening = { name: called, step: 'state', done: 0, of: 0 };
       const from = at - first > LEAD ? at - LEAD - 1 : first - 1;
       const telling = new Telling({ records: PART + 1, checkpointEvery: 4_000 });
       const page = await runRecords(name, from, PAGE);
@@ -97,24 +109,26 @@ export class RecordedRuns {
       const begin = page[0] ? page[0].n - 1 : from;
       const { state } = await runState(name, begin);
       telling.begin({ type: 'snapshot', n: begin, at: '', state: state as State, window: { firstN: begin + 1, lastN: begin }, resynchronised: 0 });
-      await this.fetchPart(name, telling, page, Math.max(run.lastN, begin + 1));
+      await this.fetchPart(run, telling, page, Math.max(run.lastN, begin + 1));
       const { lastN } = telling.store;
       if (lastN === begin) return this.report({ key: 'run.empty' });
       this.classroom.showRun({ name, title: run.title, startedAt: run.startedAt, firstN: first, lastN: Math.max(run.lastN, lastN), from: begin, to: lastN }, telling, at);
     });
-    this.progress = undefined;
+    this.opening = undefined;
   }
 
   /** From a first page on up to the part's size, the run's end, or a hole in it. A page of large records is short, which is not the end; a run that goes on has none. */
-  private async fetchPart(name: string, telling: Telling, page: TraceRecord[], lastN: number): Promise<void> {
+  private async fetchPart({ name, title }: RecordedRun, telling: Telling, page: TraceRecord[], lastN: number): Promise<void> {
     const { store } = telling;
     const first = store.firstN;
+    const of = Math.min(PART, lastN - first);
     for (;;) {
       const hole = page.findIndex(({ n }, index) => n !== store.lastN + 1 + index);
       const whole = hole < 0 ? page : page.slice(0, hole);
       if (whole.length === 0) return;
       telling.append(whole);
-      this.progress = Math.min(1, (store.lastN - first) / Math.max(1, Math.min(PART, lastN - first)));
+      const done = store.lastN - first;
+      this.opening = { name: title || name, step: 'records', done, of: Math.max(done, of) };
       if (hole >= 0 || (whole.length < PAGE && store.lastN >= lastN)) return;
       const wanted = Math.min(PAGE, PART - (store.lastN - first));
       if (wanted <= 0) return;

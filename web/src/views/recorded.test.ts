@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { emptyState } from '../trace/reducer';
 import type { Classroom, ShownRun } from './classroom.svelte';
-import { RecordedRuns } from './recorded.svelte';
+import { RecordedRuns, type Opening } from './recorded.svelte';
 
 const record = (n: number) => ({ n, run: 'r', node: 'kafka-1', seq: n, at: new Date(1_770_000_000_000 + n).toISOString(), kind: 'node.ready', data: {} });
 
@@ -24,10 +24,24 @@ function serve(has: (n: number) => boolean, lastN: number, atATime: number, grow
   return asked;
 }
 
-async function opened(): Promise<ShownRun | undefined> {
-  let shown: ShownRun | undefined;
-  const classroom = { showRun: (run: ShownRun) => (shown = run) } as unknown as Classroom;
-  await new RecordedRuns(classroom, (text) => expect.unreachable(JSON.stringify(text))).open('kept');
+interface Opened extends ShownRun {
+  at: number;
+  /** How far it was told to be with each request. */
+  told: (Opening | undefined)[];
+}
+
+async function opened(wanted?: number): Promise<Opened | undefined> {
+  let shown: Opened | undefined;
+  const told: (Opening | undefined)[] = [];
+  const classroom = { showRun: (run: ShownRun, _: unknown, at: number) => (shown = { ...run, at, told }) } as unknown as Classroom;
+  const runs = new RecordedRuns(classroom, (text) => expect.unreachable(JSON.stringify(text)));
+  const served = fetch;
+  vi.stubGlobal('fetch', (path: string) => {
+    told.push(runs.opening);
+    return served(path);
+  });
+  await runs.open('kept', wanted);
+  expect(runs.opening).toBeUndefined();
   return shown;
 }
 
@@ -54,5 +68,23 @@ describe('a recorded run', () => {
   it('is fetched up to a hole in it', async () => {
     serve((n) => n !== 50, 95, 30);
     expect(await opened()).toMatchObject({ from: 0, to: 49 });
+  });
+
+  it('stands at its start, or where a link leads', async () => {
+    serve(() => true, 95, 30);
+    expect(await opened()).toMatchObject({ at: 1 });
+    serve(() => true, 95, 30);
+    expect(await opened(77)).toMatchObject({ at: 77 });
+  });
+
+  it('tells what is being done, and how far it is', async () => {
+    serve(() => true, 95, 30);
+    const named = { name: 'Election', of: 95 };
+    expect((await opened())?.told).toEqual([
+      { name: undefined, step: 'state', done: 0, of: 0 },
+      { name: 'Election', step: 'state', done: 0, of: 0 },
+      { name: 'Election', step: 'state', done: 0, of: 0 },
+      ...[30, 60, 90].map((done) => ({ ...named, step: 'records', done })),
+    ]);
   });
 });

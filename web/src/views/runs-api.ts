@@ -1,5 +1,4 @@
 import type { StoreRun, StoreRunList, TraceRecord, WireClusterState, WireEvents, WireProblem } from '../trace/events.gen';
-import type { State } from '../trace/types';
 import { ApiError } from './api';
 
 export type { StoreRun as RecordedRun };
@@ -52,13 +51,6 @@ export function runFile(name: string): string {
 
 export function runState(name: string, n: number): Promise<WireClusterState> {
   return ask('GET', `${place(name)}/state?n=${n}`);
-}
-
-/** The state after a record of the run that is being recorded. */
-export async function stateOfPresent(n: number): Promise<{ n: number; state: State }> {
-  const { present } = await listRuns();
-  const answer = await runState(present, n);
-  return { n: answer.n, state: answer.state };
 }
 
 export async function runRecords(name: string, after: number, limit: number): Promise<TraceRecord[]> {

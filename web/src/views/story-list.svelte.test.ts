@@ -2,6 +2,7 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Sentence } from '../scene/story';
+import type { Beginning } from './beginning';
 import StoryList from './StoryList.svelte';
 
 const ROW = 20;
@@ -15,8 +16,8 @@ afterEach(() => {
 });
 
 /** The list shows five rows. */
-function show(shownN: number, follows: boolean) {
-  const props = $state({ sentences, shownN, follows, pick: () => {}, look: () => {} });
+function show(shownN: number, follows: boolean, told = sentences, beginning: Beginning = { of: 'whole' }) {
+  const props = $state({ sentences: told, shownN, follows, pick: () => {}, look: () => {}, beginning, earlier: undefined as (() => void) | undefined, again: () => {} });
   vi.spyOn(Element.prototype, 'getBoundingClientRect').mockImplementation(function (this: Element) {
     if (this.tagName !== 'LI') return { top: 0, bottom: 5 * ROW, height: 5 * ROW } as DOMRect;
     const top = [...this.parentElement!.children].indexOf(this) * ROW - this.parentElement!.scrollTop;
@@ -59,4 +60,39 @@ it('shows the newest first in the present', () => {
   show(2000, false);
   expect(document.querySelector('li')).toBe(toldAt(2000));
   expect(document.querySelectorAll('li').length).toBe(60);
+});
+
+it('is filled before the first sentence of a run, and shows which comes next', () => {
+  const list = () => document.querySelector('ol')!;
+  vi.spyOn(Element.prototype, 'scrollHeight', 'get').mockReturnValue(61 * ROW);
+  show(5, true);
+  expect(current()).toBeNull();
+  expect(document.querySelectorAll('li.later').length).toBe(60);
+  expect(list().scrollTop).toBe(61 * ROW);
+  expect(list().lastElementChild?.textContent).toContain('The run begins here.');
+});
+
+it('tells that what happened before is on its way, how far, and where a part begins', () => {
+  const props = show(0, false, [], { of: 'fetching', progress: 0.4 });
+  const told = () => document.querySelector('.story')!.textContent;
+  expect(told()).toContain('Fetching what happened before this page was opened');
+  expect(told()).toContain('40 %');
+  expect(document.querySelector('progress')!.value).toBe(0.4);
+  expect(told()).not.toContain('Nothing notable');
+  const earlier = vi.fn();
+  Object.assign(props, { beginning: { of: 'part', n: 360_001, time: 0 }, earlier });
+  flushSync();
+  expect(told()).toContain('Nothing notable happened in the part of the run that is at hand.');
+  expect(told()).toContain('record 360001');
+  document.querySelector<HTMLButtonElement>('.beginning button')!.click();
+  expect(earlier).toHaveBeenCalledOnce();
+});
+
+it('offers to fetch again what could not be fetched', () => {
+  const props = show(0, false, [], { of: 'failed' });
+  const again = vi.fn();
+  props.again = again;
+  flushSync();
+  document.querySelector<HTMLButtonElement>('.beginning button')!.click();
+  expect(again).toHaveBeenCalledOnce();
 });
