@@ -21,33 +21,44 @@ export interface FlagSpace {
 
 const GAP = 8;
 
+/** Where a name would stand. */
+interface Place {
+  from: number;
+  to: number;
+  row: number;
+  pole: number;
+}
+
 /**
  * Finds rows for the names, from the right to the left, so that no pole crosses another name: who does not fit beside the next name on
- * its right goes a row up, is shortened, or is left out.
+ * its right goes a row up, or to the left of its pole, is shortened, or is left out.
  */
 export function placeFlags(topics: readonly { topic: string; label: string; at: number }[], { width, character, rows }: FlagSpace): Flag[] {
-  const free = Array.from({ length: rows }, () => width); // up to where each row is free
+  const taken: Place[] = [];
   const flags: Flag[] = [];
   for (const { topic, label, at } of [...topics].sort((a, b) => b.at - a.at)) {
-    const x = at * width;
+    const pole = at * width;
     const flag = { topic, at, text: '', row: 0, left: false };
     search: for (const text of new Set([label, shortLabel(label)])) {
       const size = text.length * character + GAP;
-      for (let row = 0; row < rows; row++) {
-        if (x + size <= free[row]!) {
-          Object.assign(flag, { text, row });
-          free[row] = x - GAP;
+      for (const left of [false, true]) {
+        for (let row = 0; row < rows; row++) {
+          const place = { from: left ? pole - size : pole, to: left ? pole : pole + size, row, pole };
+          if (place.from < 0 || place.to > width || taken.some((other) => collide(place, other))) continue;
+          Object.assign(flag, { text, row, left });
+          taken.push(place);
           break search;
         }
-      }
-      // At the right end a name may stand to the left of its pole.
-      if (free[0] === width && x + size > width && x - size >= 0) {
-        Object.assign(flag, { text, left: true });
-        free[0] = x - size;
-        break search;
       }
     }
     flags.push(flag);
   }
   return flags.reverse();
+}
+
+/** Whether two names lie over each other, or the pole of the one that is higher crosses the other. */
+function collide(a: Place, b: Place): boolean {
+  if (a.row === b.row) return a.from < b.to + GAP && b.from < a.to + GAP;
+  const [higher, lower] = a.row > b.row ? [a, b] : [b, a];
+  return higher.pole > lower.from - GAP / 2 && higher.pole < lower.to + GAP / 2;
 }

@@ -23,6 +23,7 @@ const EVERYDAY = new Set([
   'message.sent', 'message.received', 'kafka.appended', 'kafka.highWatermarkAdvanced', 'kafka.followerFetched', 'kafka.acknowledged', 'kafka.requestDelayed',
   'kafka.offsetCommitted', 'kafka.logShapeChanged', 'pulsar.published', 'pulsar.dispatched', 'pulsar.cursorMoved', 'bookkeeper.entryStored', 'bookkeeper.lastAddConfirmedAdvanced',
   'ensemble.commitAdvanced', 'ensemble.watchSet', 'ensemble.watchFired', 'ensemble.logAppended', 'pulsar.brokerMeasured', 'pulsar.subscriptionMeasured',
+  'kafka.reactorMeasured', 'trace.latencyMeasured',
 ]);
 
 export function isEveryday(record: TypedRecord): boolean {
@@ -62,6 +63,12 @@ function everydayText(record: TypedRecord): Text {
       return { key: 'record.logShape', params: { node, partition: partitionOf(record.data), count: record.data.segmentCount, epoch: String(record.data.epochs?.at(-1)?.epoch ?? '–') } };
     case 'kafka.partitionStateChanged':
       return { key: 'record.partitionState', params: { node, partition: partitionOf(record.data), reason: record.data.reason } };
+    case 'kafka.reactorMeasured': {
+      const { queued, busy, handlers, produces, fetches, replicaFetch } = record.data;
+      return { key: 'record.reactorMeasured', params: { node, queued, busy, handlers, waiting: produces + fetches + replicaFetch } };
+    }
+    case 'trace.latencyMeasured':
+      return { key: 'record.latencyMeasured', params: { node, operation: record.data.operation, count: (record.data.buckets ?? []).reduce((sum, { count }) => sum + count, 0) } };
     case 'pulsar.published':
       return { key: 'record.published', params: { topic: topicLabel(record.data.topic), ledger: String(record.data.ledger), entry: record.data.entry, count: record.data.messages } };
     case 'pulsar.dispatched':

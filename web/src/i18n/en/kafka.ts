@@ -11,6 +11,9 @@ export const kafka = {
   'kafka.readBy': '{member} of group {group} reads here',
   'kafka.stripMore': '{strip}, {epoch}, log start {start}, {segments}',
   'kafka.segments': { one: '1 segment', other: '{count} segments' },
+  'kafka.stripISR': '{strip}, ISR {count} of {total}',
+  'kafka.isrOf': '{count} of {total}: {members}',
+  'kafka.isrMembers': 'In sync (ISR): {members}',
   'kafka.refused': { one: '1 produce refused', other: '{count} produces refused' },
 
   'reactor.title': 'Requests in the brokers',
@@ -65,6 +68,7 @@ export const kafka = {
   'legend.inSync': 'Follower in sync (ISR): has caught up and may become leader.',
   'legend.outOfSync': 'Follower out of sync: lags behind and does not count for acks=all.',
   'legend.offline': 'Offline: its broker does not run.',
+  'legend.isr': 'ISR: so many replicas are in sync, of so many that there are; on the leader’s strip.',
   'legend.committed': 'Below the high watermark: on every replica in sync; consumers may read it.',
   'legend.uncommitted': 'Above it: only some replicas have it; it may yet be lost.',
   'legend.highWatermark': 'High watermark, as this replica knows it. Every replica tells its own log end to the right.',
@@ -79,6 +83,10 @@ export const kafka = {
   'legend.purgatory': 'Purgatory: requests that cannot be answered yet.',
 
   'sentence.stuck': 'On {node}, a {api} request waits for the high watermark of {partition} to reach {offset}.',
+  'sentence.isrLacks': '{partition}, led by {leader}, has {count} of {total} replicas in its ISR: {members}.',
+  'sentence.isrLeaderless': '{partition} has no leader; {count} of {total} replicas are in its ISR and may take over: {members}.',
+  'sentence.isrMore': { one: '1 more partition lacks replicas in its ISR.', other: '{count} more partitions lack replicas in their ISR.' },
+  'sentence.isrWhole': { one: '1 partition has all its replicas in the ISR.', other: '{count} partitions have all their replicas in the ISR.' },
   'sentence.refused': { one: '1 produce request to {partition} was refused with {error}.', other: '{count} produce requests to {partition} were refused with {error}.' },
   'sentence.reads': 'In group {group}, {member} reads {partitions}.',
 
@@ -87,4 +95,6 @@ export const kafka = {
   'story.unsureProduce': '{node} cannot say whether a record in {partition} stays: {error}.',
   'fact.refusedControllers': 'Requests of old controllers refused',
   'kafka.endsBefore': 'ends at {offset}',
+  'record.reactorMeasured': '{node}: request queue {queued}, {busy} of {handlers} handlers busy, {waiting} waiting in the purgatory',
+  'record.latencyMeasured': { one: '{node} measured how long {count} {operation} request took', other: '{node} measured how long {count} {operation} requests took' },
 } as const satisfies Record<string, string | Forms>;

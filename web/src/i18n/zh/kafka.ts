@@ -12,6 +12,9 @@ export const kafka: Translation<typeof en> = {
   'kafka.readBy': '由消费者组 {group} 的 {member} 读取',
   'kafka.stripMore': '{strip}，{epoch}，日志起点 {start}，{segments}',
   'kafka.segments': { other: '{count} 个段' },
+  'kafka.stripISR': '{strip}，ISR {count}/{total}',
+  'kafka.isrOf': '{count}/{total}：{members}',
+  'kafka.isrMembers': '同步副本（ISR）：{members}',
   'kafka.refused': { other: '{count} 次写入被拒绝' },
 
   'reactor.title': 'broker 中的请求',
@@ -66,6 +69,7 @@ export const kafka: Translation<typeof en> = {
   'legend.inSync': '同步中的 follower（ISR）：已跟上，可以接任 leader。',
   'legend.outOfSync': '掉队的 follower：落后了，acks=all 不再等它。',
   'legend.offline': '离线：所在 broker 没有运行。',
+  'legend.isr': 'ISR：全部副本中有几个处于同步状态，标在 leader 的日志条上。',
   'legend.committed': '高水位以下：所有同步副本都有，消费者可以读。',
   'legend.uncommitted': '高水位以上：只有部分副本有，仍可能丢失。',
   'legend.highWatermark': '该副本所知的高水位。右侧的数字是它自己的日志末端。',
@@ -80,6 +84,10 @@ export const kafka: Translation<typeof en> = {
   'legend.purgatory': 'purgatory：暂时无法应答的请求。',
 
   'sentence.stuck': '{node} 上有一个 {api} 请求在等待 {partition} 的高水位到达 {offset}。',
+  'sentence.isrLacks': '{partition} 的 leader 是 {leader}，{total} 个副本中有 {count} 个在 ISR 中：{members}。',
+  'sentence.isrLeaderless': '{partition} 没有 leader；{total} 个副本中有 {count} 个在 ISR 中，可以接任：{members}。',
+  'sentence.isrMore': { other: '另有 {count} 个分区的 ISR 不完整。' },
+  'sentence.isrWhole': { other: '{count} 个分区的全部副本都在 ISR 中。' },
   'sentence.refused': { other: '发往 {partition} 的 {count} 个 produce 请求被拒绝，错误为 {error}。' },
   'sentence.reads': '消费者组 {group} 中，{member} 读取 {partitions}。',
 
@@ -88,4 +96,6 @@ export const kafka: Translation<typeof en> = {
   'story.unsureProduce': '{node} 无法确定 {partition} 中的一条记录能否保留：{error}。',
   'fact.refusedControllers': '已拒绝的旧控制器请求',
   'kafka.endsBefore': '到 {offset} 为止',
+  'record.reactorMeasured': '{node}：请求队列 {queued}，{handlers} 个处理线程中 {busy} 个忙碌，purgatory 中 {waiting} 个请求等待',
+  'record.latencyMeasured': { other: '{node} 测得 {count} 个 {operation} 请求的耗时' },
 };
