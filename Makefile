@@ -4,11 +4,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -path 'web/e2e/shots/*' 2>/dev/null)
-GO_SOURCES  := $(shell find . -name '*.go' -not -path './web/node_modules/*') go.mod go.sum $(shell find labs/catalogue visualizer -type f -not -name '*.go' 2>/dev/null)
+GO_SOURCES  := $(shell find . -name '*.go' -not -path './web/node_modules/*') go.mod go.sum $(shell find labs/catalogue labs/labtest/scaffold visualizer -type f -not -name '*.go' 2>/dev/null)
 FUZZ_TIME   ?= 60s
 OPERATIONS  ?= 2000
 PULSAR_GROUPS ?= t2
 PAGE_SECONDS ?= 600
+RANDOM_RUNS ?= 50
 export TWINLOG_BIN := $(CURDIR)/bin/twinlog
 
 .PHONY: help
@@ -93,6 +94,10 @@ fuzz: ## fuzz every decoder for FUZZ_TIME each
 .PHONY: soak
 soak: ## the long run of the ensemble's simulation: 500 seeds
 	set -o pipefail; ENSEMBLE_SEEDS=500 go test -count=1 -timeout 60m -run Simulation -v ./engine/ensemble/server | grep -vE '^=== '
+
+.PHONY: soak-labs
+soak-labs: build ## the long run of the labs: RANDOM_RUNS random sequences for each, half of them a solution with something left out
+	bin/twinlog lab test --random $(RANDOM_RUNS)
 
 .PHONY: bench
 bench: build ## benchmarks, as ratios where there is something to compare with

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"twinlog/labs/lab"
 )
@@ -30,17 +31,66 @@ func (r *Runner) kafkaAdmin(do func(admin *kadm.Client) error) error {
 	return do(kadm.NewClient(client))
 }
 
+// kafkaCreateTopic returns once every broker that answers knows the topic with all its leaders: the one that is asked next may be another
+// than the controller, which tells them one after the other.
 func (r *Runner) kafkaCreateTopic(ctx context.Context, action *lab.KafkaCreateTopic) error {
-	return r.kafkaAdmin(func(admin *kadm.Client) error {
-		config := make(map[string]*string, len(action.Config))
-		for name, value := range action.Config {
-			config[name] = &value
+	client, err := r.kafkaClient()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	config := make(map[string]*string, len(action.Config))
+	for name, value := range action.Config {
+		config[name] = &value
+	}
+	if _, err := admin.CreateTopic(ctx, action.Partitions, action.Replication, config, action.Topic); err != nil {
+		return fmt.Errorf("create Kafka topic %s: %w", action.Topic, err)
+	}
+	for {
+		ignorant, err := ignorantOf(ctx, client, action)
+		if err == nil && ignorant == 0 {
+			return nil
 		}
-		if _, err := admin.CreateTopic(ctx, action.Partitions, action.Replication, config, action.Topic); err != nil {
-			return fmt.Errorf("create Kafka topic %s: %w", action.Topic, err)
+		if waited := wait(ctx); waited != nil {
+			return fmt.Errorf("wait until every broker knows Kafka topic %s: %w", action.Topic, errors.Join(waited, err))
 		}
-		return nil
-	})
+	}
+}
+
+// brokerPatience is how long one broker may take to answer.
+const brokerPatience = 2 * time.Second
+
+// ignorantOf counts the brokers that do not know a new topic with a leader of each partition. Those that do not answer are not asked.
+func ignorantOf(ctx context.Context, client *kgo.Client, action *lab.KafkaCreateTopic) (count int, err error) {
+	brokers, err := kadm.NewClient(client).ListBrokers(ctx)
+	if err != nil {
+		return 0, err
+	}
+	request := kmsg.NewPtrMetadataRequest()
+	topic := kmsg.NewMetadataRequestTopic()
+	topic.Topic = &action.Topic
+	request.Topics = append(request.Topics, topic)
+	for _, broker := range brokers {
+		limited, cancel := context.WithTimeout(ctx, brokerPatience)
+		answer, err := request.RequestWith(limited, client.Broker(int(broker.NodeID)))
+		cancel()
+		if err != nil {
+			continue
+		}
+		led := 0
+		for _, topic := range answer.Topics {
+			for _, partition := range topic.Partitions {
+				if partition.Leader >= 0 {
+					led++
+				}
+			}
+		}
+		if led < int(action.Partitions) {
+			count++
+		}
+	}
+	return count, nil
 }
 
 // kafkaConfigure asks again while the broker that answers has only just started and knows no topic yet.

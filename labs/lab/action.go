@@ -63,6 +63,17 @@ func (a Action) Step() (Doing, error) {
 	return steps[0], steps[0].check()
 }
 
+// Kind is the name of what the action does, as lab.yaml has it: kafka.produce. It is empty when nothing is set.
+func (a Action) Kind() string {
+	fields := reflect.ValueOf(a)
+	for i := range fields.NumField() {
+		if !fields.Field(i).IsNil() {
+			return fields.Type().Field(i).Tag.Get("yaml")
+		}
+	}
+	return ""
+}
+
 func require(complete bool, what string) error {
 	if !complete {
 		return errors.New(what)

@@ -39,7 +39,7 @@ func Commands() []*cobra.Command {
 		Use: "test [DIR|LAB…]", Short: "Hold labs to what they promise, by running them", SilenceUsage: true,
 		Long: "Runs labs (all of them, or those named by their id or folder) on classrooms of its own, or on a running one, and prints what they keep:\n" +
 			"the untouched world passes nothing; wrong runs get their recorded feedback; the solution passes with the values of two students;\n" +
-			"questions have an answer; random actions do not pass; a condition that is inverted or dropped is found.",
+			"questions have an answer; random actions that leave out one kind of what the solution does do not pass; a condition that is inverted or\ndropped is found.",
 		RunE: func(command *cobra.Command, args []string) error {
 			// Flags of `twinlog lab` itself.
 			chosen.json, _ = command.Flags().GetBool("json")
@@ -48,7 +48,7 @@ func Commands() []*cobra.Command {
 		},
 	}
 	flags := test.Flags()
-	flags.IntVar(&chosen.random, "random", 1, "random action sequences for each lab")
+	flags.IntVar(&chosen.random, "random", 1, "random action sequences for each lab: those of even numbers in any order, the others the solution with something left out")
 	flags.IntVar(&chosen.parallel, "parallel", 3, "classrooms at a time")
 	flags.Uint64Var(&chosen.seed, "seed", uint64(time.Now().UnixNano()%1_000_000), "of the random actions and the second student's values")
 	flags.StringVar(&chosen.classroom, "classroom", "", "the page of a running classroom that may be taken apart, such as http://127.0.0.1:7700, in the place of classrooms of its own")
@@ -205,6 +205,10 @@ func print(out io.Writer, results []Result) {
 				mark = "-"
 			case property == Mutants:
 				mark = fmt.Sprintf("ok (%d)", result.Mutants)
+			case property == Random && result.Random == 0:
+				mark = "none"
+			case property == Random:
+				mark = fmt.Sprintf("ok (%d)", result.Random)
 			}
 			fmt.Fprintf(out, " %-10s", mark)
 		}
@@ -215,6 +219,9 @@ func print(out io.Writer, results []Result) {
 			for _, problem := range result.Problems[property] {
 				fmt.Fprintf(out, "%s: %s: %s\n", result.Lab, property, problem)
 			}
+		}
+		for _, note := range result.Notes {
+			fmt.Fprintf(out, "%s: %s\n", result.Lab, note)
 		}
 	}
 }
