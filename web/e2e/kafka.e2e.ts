@@ -50,7 +50,7 @@ describe('logs', () => {
       expect(isr.length).toBe(3);
       for (const broker of [1, 2, 3]) {
         const says = broker === leader ? 'leader' : 'follower, in sync';
-        await card(broker).getByRole('listitem', { name: new RegExp(`^${TOPIC}-${number}: ${says}, log end [\\d,]+, high watermark [\\d,]+$`) }).waitFor(wait);
+        await card(broker).getByRole('listitem', { name: new RegExp(`^${TOPIC}-${number}: ${says}, log end [\\d,]+, high watermark [\\d,]+${broker === leader ? ', ISR 3 of 3' : ''}$`) }).waitFor(wait);
       }
     }
   });

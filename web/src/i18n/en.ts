@@ -506,6 +506,7 @@ export const en = {
   'table.state': 'State',
   'table.partition': 'Partition',
   'table.replica': 'Replica',
+  'table.isr': 'ISR',
   'table.logEnd': 'Log end',
   'table.highWatermark': 'High watermark',
   'table.partitions': 'Replicas of Kafka-mode partitions',

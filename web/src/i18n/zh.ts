@@ -503,6 +503,7 @@ export const zh: Catalogue = {
   'table.state': '状态',
   'table.partition': '分区',
   'table.replica': '副本',
+  'table.isr': 'ISR',
   'table.logEnd': '日志末端',
   'table.highWatermark': '高水位',
   'table.partitions': 'Kafka 模式的分区副本',

@@ -1,5 +1,5 @@
 import type { Key, Text } from '../i18n/message';
-import type { KafkaScene } from './kafka';
+import type { KafkaScene, LogStrip } from './kafka';
 import type { WaitLine } from './kafka-reactor';
 import type { Cell, Table } from './tables';
 
@@ -74,6 +74,7 @@ export function kafkaFindings({ brokers, groups, refused }: KafkaScene): Text[] 
   const stuck = brokers.flatMap(({ name, reactor }) => (reactor?.stuck ?? []).map((wait) => ({ name, wait })));
   return [
     ...stuck.slice(0, 3).map(({ name, wait }): Text => ({ key: 'sentence.stuck', params: { node: name, api: wait.api, partition: wait.partition, offset: wait.offset } })),
+    ...isrFindings(brokers),
     ...refused.slice(0, 3).map(({ partition, error, count }): Text => ({ key: 'sentence.refused', params: { partition, error, count } })),
     ...groups.flatMap(({ group, members }) =>
       members.filter(({ assigned }) => assigned.length > 0).slice(0, 6).map((member): Text => ({
@@ -81,5 +82,28 @@ export function kafkaFindings({ brokers, groups, refused }: KafkaScene): Text[] 
         params: { group, member: member.clientID || member.id, partitions: member.assigned },
       })),
     ),
+  ];
+}
+
+/** Partitions whose ISR is told one by one. */
+const ISR_TOLD = 6;
+
+/** Who is in sync: of the partitions that lack somebody one by one, of the others in one sentence. */
+function isrFindings(brokers: KafkaScene['brokers']): Text[] {
+  const partitions = new Map<string, { leader: string | undefined; isr: NonNullable<LogStrip['isr']> }>();
+  for (const broker of brokers) {
+    for (const { partition, isr, leads } of broker.topics.filter(({ internal }) => !internal).flatMap(({ strips }) => strips)) {
+      if (isr) partitions.set(partition, { leader: leads ? broker.name : undefined, isr });
+    }
+  }
+  const lacking = [...partitions].filter(([, { isr }]) => isr.members.length < isr.replicas);
+  const whole = partitions.size - lacking.length;
+  return [
+    ...lacking.slice(0, ISR_TOLD).map(([partition, { leader, isr }]): Text => {
+      const params = { partition, count: isr.members.length, total: isr.replicas, members: isr.members };
+      return leader ? { key: 'sentence.isrLacks', params: { ...params, leader } } : { key: 'sentence.isrLeaderless', params };
+    }),
+    ...(lacking.length > ISR_TOLD ? [{ key: 'sentence.isrMore', params: { count: lacking.length - ISR_TOLD } } as Text] : []),
+    ...(whole > 0 ? [{ key: 'sentence.isrWhole', params: { count: whole } } as Text] : []),
   ];
 }

@@ -16,6 +16,8 @@ export interface LogStrip {
   topic: string;
   number: number;
   status: ReplicaStatus;
+  /** The partition's leader is this replica, whether its broker runs or not. */
+  leads: boolean;
   leaderEpoch: number;
   logStart: number;
   leo: number;
@@ -27,6 +29,8 @@ export interface LogStrip {
   shape: LogShape;
   /** Who reads the partition, on the leader's strip only. */
   readers: Reader[];
+  /** Who is in sync, of so many replicas: on the leader's strip, and while there is no leader on those of the ISR, since only they may take over. */
+  isr: { members: string[]; replicas: number } | undefined;
 }
 
 export interface TopicOnBroker {
@@ -167,6 +171,7 @@ function logStrip(state: State, { topic, number, value, scale }: NamedPartition,
     topic,
     number,
     status,
+    leads: value.leader === card.id,
     leaderEpoch: log?.leaderEpoch ?? value.leaderEpoch,
     logStart: log?.logStart ?? 0,
     leo: log?.leo ?? 0,
@@ -175,6 +180,7 @@ function logStrip(state: State, { topic, number, value, scale }: NamedPartition,
     scale,
     shape: logShape(log, scale),
     readers: status === 'leader' ? (readers.get(`${topic}-${number}`) ?? []) : [],
+    isr: value.leader === card.id || (isOffline(value) && value.isr.includes(card.id)) ? { members: value.isr.map((id) => `kafka-${id}`), replicas: value.replicas.length } : undefined,
   };
 }
 

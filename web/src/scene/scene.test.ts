@@ -44,6 +44,25 @@ describe('Kafka-mode', () => {
     expect(kafkaScene(state).underReplicated).toBe(1);
   });
 
+  it('tells the ISR of a partition on its leader’s strip, in the table and in sentences', () => {
+    const state = threeBrokers();
+    const strips = () => kafkaScene(state).brokers.map((broker) => broker.topics[0]!.strips[0]!.isr);
+    const isr = { members: ['kafka-1', 'kafka-2'], replicas: 3 };
+    expect(strips()).toEqual([isr, undefined, undefined]);
+    const cells = () => tablesOf(sceneOf(state), { internal: true }).find(({ title }) => title === 'table.partitions')!.rows.map((row) => row.at(-1));
+    expect(cells()).toEqual([{ key: 'kafka.isrOf', params: { count: 2, total: 3, members: isr.members } }, '', '']);
+    const told = () => sentencesOf(sceneOf(state)).filter(({ key }) => key.startsWith('sentence.isr'));
+    expect(told()).toEqual([{ key: 'sentence.isrLacks', params: { partition: 'orders-0', leader: 'kafka-1', count: 2, total: 3, members: isr.members } }]);
+    const partitions = state.kafka.topics.orders!.partitions;
+    partitions[0]!.isr = [1, 2, 3];
+    expect(told()).toEqual([{ key: 'sentence.isrWhole', params: { count: 1 } }]);
+    Object.assign(partitions[0]!, { leader: -1, isr: [2] }); // nobody leads: who may take over is what counts
+    expect(strips()).toEqual([undefined, { members: ['kafka-2'], replicas: 3 }, undefined]);
+    expect(told()[0]).toMatchObject({ key: 'sentence.isrLeaderless' });
+    for (let number = 1; number < 9; number++) partitions[number] = partition({});
+    expect(told().map(({ key }) => key).slice(-2)).toEqual(['sentence.isrLacks', 'sentence.isrMore']);
+  });
+
   it('counts in its sentence the partitions of clients only', () => {
     const state = threeBrokers();
     const orders = state.kafka.topics.orders!;

@@ -1,5 +1,6 @@
 import type { Key, Param, Text } from '../i18n/message';
 import { ensembleTables } from './ensemble-tables';
+import type { LogStrip } from './kafka';
 import { kafkaTables } from './kafka-tables';
 import { pulsarTables } from './pulsar-tables';
 import type { Scene } from './scene';
@@ -37,11 +38,15 @@ function partitionTable({ kafka }: Scene, internal: boolean): Table {
     broker.topics
       .filter((topic) => internal || !topic.internal)
       .flatMap((topic) =>
-        topic.strips.map((strip): Cell[] => [strip.partition, broker.name, { key: `replica.${strip.status}` }, strip.leo, strip.highWatermark]),
+        topic.strips.map((strip): Cell[] => [strip.partition, broker.name, { key: `replica.${strip.status}` }, strip.leo, strip.highWatermark, isrCell(strip.isr)]),
       ),
   );
   rows.sort((a, b) => String(a[0]).localeCompare(String(b[0]), 'en', { numeric: true }));
-  return { title: 'table.partitions', columns: ['table.partition', 'table.node', 'table.replica', 'table.logEnd', 'table.highWatermark'], rows };
+  return { title: 'table.partitions', columns: ['table.partition', 'table.node', 'table.replica', 'table.logEnd', 'table.highWatermark', 'table.isr'], rows };
+}
+
+function isrCell(isr: LogStrip['isr']): Cell {
+  return isr ? { key: 'kafka.isrOf', params: { count: isr.members.length, total: isr.replicas, members: isr.members } } : '';
 }
 
 function groupTable({ kafka }: Scene): Table {
