@@ -111,7 +111,7 @@ describe('the menu of a node', () => {
 
 describe('a log strip', () => {
   const strip: Strip = {
-    partition: 'orders-0', topic: 'orders', number: 0, status: 'inSync', leaderEpoch: 0, logStart: 0, leo: 30, highWatermark: 20,
+    partition: 'orders-0', topic: 'orders', number: 0, status: 'inSync', leads: false, isr: undefined, leaderEpoch: 0, logStart: 0, leo: 30, highWatermark: 20,
     committed: [{ group: 'readers', offset: 10 }], scale: { from: 0, to: 40 }, shape: { shelf: [], segments: [], segmentCount: 1, epochs: [], ruler: [] }, readers: [],
   };
 
