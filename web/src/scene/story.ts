@@ -4,6 +4,7 @@ import { Holders } from './held';
 import { isInternal } from './kafka';
 import { topicLabel } from './pulsar';
 import { topicNamed } from './things';
+import { tellVote, VotesTold } from './votes';
 
 /** What kind of moment it is: picks the mark on the timeline. */
 export type Moment = 'fault' | 'node' | 'election' | 'partition' | 'ownership' | 'ledger' | 'client';
@@ -50,6 +51,7 @@ export class Story {
   /** Whose session it is: the state forgets a session with its end. */
   private clients = new Map<string, string>();
   private readonly holders = new Holders();
+  private readonly votes = new VotesTold();
 
   /** Takes a record with the state after it; returns its sentence if it is notable and new. */
   take(record: TypedRecord, state: State): Sentence | undefined {
@@ -94,6 +96,7 @@ export class Story {
     this.groups.clear();
     this.topics.clear();
     this.clients.clear();
+    this.votes.clear();
   }
 
   private remember(record: TypedRecord): void {
@@ -103,6 +106,7 @@ export class Story {
   }
 
   private saysNothingNew(record: TypedRecord): boolean {
+    if (this.votes.repeats(record)) return true;
     if (record.kind === 'kafka.topicDeleted') this.topics.delete(record.data.topic);
     if (record.kind === 'kafka.topicCreated') return isRepeated(this.topics, record.data.topic, record.data.topicID);
     if (record.kind === 'kafka.groupChanged') return isRepeated(this.groups, record.data.group, saidOfGroup(record.data));
@@ -195,6 +199,7 @@ function tellNode(record: TypedRecord, state: State): Told {
     case 'node.unsyncedLost':
     case 'node.diskChanged':
     case 'node.diskCorrupted':
+    case 'node.damageFound':
     case 'node.removed':
       return tellDisk(record, side);
     default:
@@ -202,7 +207,7 @@ function tellNode(record: TypedRecord, state: State): Told {
   }
 }
 
-type DiskRecord = Extract<TypedRecord, { kind: 'trace.recordsDropped' | 'node.unsyncedLost' | 'node.diskChanged' | 'node.diskCorrupted' | 'node.removed' }>;
+type DiskRecord = Extract<TypedRecord, { kind: 'trace.recordsDropped' | 'node.unsyncedLost' | 'node.diskChanged' | 'node.diskCorrupted' | 'node.damageFound' | 'node.removed' }>;
 
 function tellDisk(record: DiskRecord, side: Sentence['side']): Told {
   const { node } = record;
@@ -217,6 +222,10 @@ function tellDisk(record: DiskRecord, side: Sentence['side']): Told {
     }
     case 'node.diskCorrupted':
       return { side, moment: 'fault', text: { key: 'story.diskCorrupted', params: { node, file: record.data.file } } };
+    case 'node.damageFound': {
+      const { file, position } = record.data;
+      return { side, moment: 'fault', text: { key: 'story.damageFound', params: { node, file, position } } };
+    }
     case 'node.removed':
       return { side, moment: 'node', text: { key: 'story.nodeRemoved', params: { node } } };
     case 'trace.recordsDropped':
@@ -233,7 +242,13 @@ function tellEnsemble(record: TypedRecord, state: State): Told {
   const { node } = record;
   const side = 'ensemble';
   switch (record.kind) {
+    case 'message.sent':
+    case 'ensemble.voteCast': {
+      const text = tellVote(record);
+      return text && { side, moment: 'election', text };
+    }
     case 'ensemble.roleChanged':
+      if (record.data.role === 'candidate') return { side, moment: 'election', text: tellVote(record)! };
       if (record.data.role !== 'leader') return undefined;
       return { side, moment: 'election', text: { key: 'story.ensembleLeader', params: { node, term: String(record.data.term) } } };
     case 'ensemble.sessionEnded': {
