@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openBrowser, openClassroom, openPage, shoot, violations, type TestClassroom } from './classroom';
+import { openBrowser, openClassroom, openPage, shoot, until, violations, type TestClassroom } from './classroom';
 import { allRecords, ask, atRecord, kafkaPicture, sameAsTrace, shownN } from './trace';
 
 let classroom: TestClassroom;
@@ -66,8 +66,14 @@ describe('recorded runs', () => {
     await panel().getByText('Saved as “A bookie dies”.').waitFor();
     await panel().getByRole('button', { name: 'Open A bookie dies' }).click();
     await page.getByRole('status').filter({ hasText: 'Recorded run “A bookie dies”' }).waitFor();
-    await page.locator('[data-mode="paused"]').waitFor();
-    await button('One notable event back').click();
+    await atRecord(page, 1); // where the run starts, with everything that follows in the list
+    const list = page.getByRole('region', { name: 'What happened' });
+    await list.getByRole('button', { name: /bookie-4 crashed/ }).waitFor();
+    await list.getByText('The run begins here.').waitFor();
+    await shoot(page, 'run-start-en-light');
+    await button('One notable event forward').click();
+    await list.locator('[aria-current]').waitFor();
+    await list.getByRole('button', { name: /bookie-4 is ready/ }).first().click();
     const records = await allRecords(classroom.url); // the saved run is the beginning of the present one
     await sameAsTrace(page, records, await shownN(page));
     await shoot(page, 'run-en-light');
@@ -123,6 +129,35 @@ describe('recorded runs', () => {
     await other.goto(link.replace('#', '?lang=en#'));
     await other.getByRole('alert').filter({ hasText: `The run that the link leads to (${name}) is not here` }).waitFor();
     expect(await violations(other)).toEqual([]);
+    await other.close();
+  });
+});
+
+describe('a page that is opened late', () => {
+  it('says that what happened before is being fetched, how far it is, and shows it', async () => {
+    const other = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    let asked = 0;
+    await other.route('**/api/v1/events?**', async (route) => {
+      if (asked++ > 0) await held; // the first part comes, the second is waited for
+      else {
+        const url = new URL(route.request().url());
+        url.searchParams.set('limit', '100');
+        return route.continue({ url: url.href });
+      }
+      await route.continue();
+    });
+    await other.goto(`${classroom.url}?lang=en`);
+    await other.getByRole('status').filter({ hasText: 'Fetching what happened before this page was opened' }).waitFor();
+    const progress = other.getByRole('progressbar', { name: 'Fetching what happened before this page was opened' });
+    await until(() => progress.evaluate((bar: HTMLProgressElement) => bar.value), (share) => share > 0 && share < 1, 'a part of the history has come');
+    expect(await violations(other)).toEqual([]);
+    await shoot(other, 'history-en-light');
+    release();
+    const list = other.getByRole('region', { name: 'What happened' });
+    await list.getByRole('button', { name: /bookie-4 crashed/ }).waitFor();
+    await progress.waitFor({ state: 'detached' });
     await other.close();
   });
 });
