@@ -43,10 +43,14 @@ export class Anchors implements Points {
     };
     const resized = new ResizeObserver(touch);
     resized.observe(stage);
+    // While the clock stands nothing else tells of what came and went: a panel, which counts at once, or a line in one.
+    const mutated = new MutationObserver((mutations) => (mutations.some(({ target }) => target === stage) ? touch() : this.touch()));
+    mutated.observe(stage, { childList: true, subtree: true });
     stage.addEventListener('scroll', touch, true);
     touch();
     return () => {
       resized.disconnect();
+      mutated.disconnect();
       stage.removeEventListener('scroll', touch, true);
       this.stage = undefined;
       this.canvas = undefined;
