@@ -18,6 +18,8 @@ export interface Box {
 }
 
 const MEASURE_EVERY_MS = 400;
+/** Device pixels of the canvas: beyond, what moves is drawn coarser, since each frame is a copy of all of them. */
+const MOST_PIXELS = 4_000_000;
 
 /**
  * Where the named things are on the stage. A thing with a place carries data-place; one that is scrolled out of its panel (data-clip) is
@@ -86,7 +88,7 @@ export class Anchors implements Points {
   }
 
   private fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {
-    this.ratio = Math.min(2, globalThis.devicePixelRatio || 1);
+    this.ratio = Math.min(2, globalThis.devicePixelRatio || 1, Math.sqrt(MOST_PIXELS / Math.max(1, width * height)));
     const wide = Math.round(width * this.ratio);
     const high = Math.round(height * this.ratio);
     if (canvas.width !== wide) canvas.width = wide;

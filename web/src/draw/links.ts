@@ -1,6 +1,6 @@
 import type { DisturbedLink } from '../scene/links';
 import type { Points } from './anchors';
-import type { Palette } from './packets';
+import type { Palette } from './palette';
 
 /** Draws the links that are not healthy: a cut one dashed with a cross, any other dotted with a ring; an arrow head where only one direction is meant. */
 export function drawLinks(context: CanvasRenderingContext2D, links: readonly DisturbedLink[], points: Points, palette: Pick<Palette, 'bad' | 'warn' | 'surface'>): void {

@@ -1,10 +1,13 @@
 import { Anchors } from '../draw/anchors';
 import { drawLinks } from '../draw/links';
-import { drawPackets, type Palette } from '../draw/packets';
-import { readPalette } from '../draw/palette';
+import { drawPackets } from '../draw/packets';
+import { readPalette, type Palette } from '../draw/palette';
+import { Pixels } from '../draw/pixels';
+import { Sprites } from '../draw/sprites';
 import type { Light } from '../scene/invariants';
 import { concernedBy, NOTHING_CONCERNED, type Concerned } from '../scene/concerned';
 import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
+import type { DisturbedLink } from '../scene/links';
 import { sceneOf, type Scene } from '../scene/scene';
 import type { Sentence } from '../scene/story';
 import { Connection, type ConnectionState } from '../trace/connection';
@@ -96,6 +99,9 @@ export class Classroom {
   private readonly anchors = new Anchors();
   private context: CanvasRenderingContext2D | undefined;
   private palette: Palette | undefined;
+  private pixels: Pixels | undefined;
+  private sprites: Sprites | undefined;
+  private linksShown = false;
   private stillness = matchMedia('(prefers-reduced-motion: reduce)');
   private frame = 0;
   private lastFrame = 0;
@@ -161,9 +167,9 @@ export class Classroom {
   /** Gives the canvas that lies over the stage, and the stage whose places messages travel between. */
   attach(canvas: HTMLCanvasElement, stage: HTMLElement): () => void {
     this.context = canvas.getContext('2d') ?? undefined;
-    this.palette = readPalette(stage);
     this.canvasEmpty = false;
     const detach = this.anchors.watch(stage, canvas);
+    this.repaint();
     return () => {
       detach();
       this.context = undefined;
@@ -172,8 +178,11 @@ export class Classroom {
 
   /** The colours of the page have changed. */
   repaint(): void {
-    const stage = this.anchors.stage;
-    if (stage) this.palette = readPalette(stage);
+    const { stage } = this.anchors;
+    if (!stage || !this.context) return;
+    this.palette = readPalette(stage, this.context);
+    this.sprites = undefined;
+    this.pixels = undefined;
   }
 
   retry(): void {
@@ -304,9 +313,23 @@ export class Classroom {
     if (empty && this.canvasEmpty) return scene; // calm: nothing moves, nothing is drawn
     this.canvasEmpty = empty;
     this.anchors.measure(now);
-    drawPackets(context, scene.packets, this.anchors, palette, { still, ratio: this.anchors.ratio, keeps: this.anchors.keeps });
-    drawLinks(context, links, this.anchors, palette);
+    this.paint(context, palette, scene, links, still);
     return scene;
+  }
+
+  private paint(context: CanvasRenderingContext2D, palette: Palette, scene: PacketScene, links: readonly DisturbedLink[], still: boolean): void {
+    const { anchors } = this;
+    const { width, height } = context.canvas;
+    if (width === 0 || height === 0) return;
+    const fresh = this.pixels?.width !== width || this.pixels.height !== height;
+    if (fresh) this.pixels = new Pixels(width, height, (wide, high) => new ImageData(wide, high));
+    if (this.sprites?.ratio !== anchors.ratio) this.sprites = new Sprites(palette, anchors.ratio);
+    drawPackets(this.pixels!, scene.packets, anchors, this.sprites!, { still, keeps: anchors.keeps });
+    // Links are drawn over the pixels, so that these have to be put wherever a link is or was.
+    this.pixels!.show(context, fresh || this.linksShown || links.length > 0);
+    this.linksShown = links.length > 0;
+    context.setTransform(anchors.ratio, 0, 0, anchors.ratio, 0, 0);
+    drawLinks(context, links, anchors, palette);
   }
 
   /** A large classroom is told less often, so that making scenes takes a tenth of the time at most. */
