@@ -63,16 +63,25 @@ const form = (group) => async (page, url) => {
   await scrollTo(details);
 };
 
+/** The leader's replica of a partition: what clients send goes there. */
+async function inspectLeader(page, url) {
+  await loaded(page, url);
+  const { leader } = (await state(url)).kafka.topics.demo.partitions[0];
+  await inspect(page, url, new RegExp(`^Inspect replica demo-0 · kafka-${leader}$`));
+}
+
 async function aMessage(page, url) {
-  await inspect(page, url, /^Inspect replica demo-0 · kafka-\d$/);
+  await inspectLeader(page, url);
   await drawer(page).getByLabel('Routine records too').check();
-  await drawer(page).locator('.records li').filter({ hasText: / from client Produce / }).last().getByRole('button', { name: /^Inspect record/ }).click();
-  const value = drawer(page).getByRole('treeitem').filter({ has: page.locator('.name').getByText('Value', { exact: true }) }).first();
-  await value.hover();
+  const produce = drawer(page).locator('.records li').filter({ hasText: / from client Produce / }).last();
+  await produce.waitFor();
+  await pause(page); // a list that grows is hard to press
+  await produce.getByRole('button', { name: /^Inspect record/ }).click();
+  await drawer(page).getByRole('treeitem').filter({ has: page.locator('.name').getByText('Value', { exact: true }) }).first().focus();
 }
 
 async function aSegment(page, url) {
-  await inspect(page, url, /^Inspect replica demo-0 · kafka-\d$/);
+  await inspectLeader(page, url);
   await press(page, 'Open its files');
   await drawer(page).locator('.frames > li button').first().click();
   await drawer(page).locator('.frames table').waitFor();
@@ -209,6 +218,10 @@ export const views = [
     name: 'rewound',
     open: async (page, url) => {
       await loaded(page, url);
+      await ask(url, 'POST', 'nodes/bookie-4/kill');
+      await card(page, 'bookie-4', 'killed');
+      await healed(page, url);
+      await card(page, 'bookie-4', 'running');
       await page.getByRole('slider', { name: 'Instant shown' }).focus();
       await page.keyboard.press('Home');
       await page.getByRole('toolbar', { name: /^Faults, actions and changes/ }).locator('button[tabindex="0"]').focus();

@@ -48,7 +48,7 @@ describe('a message', () => {
   it('joins lists and tells nested messages in the language', () => {
     const isr = ['kafka-1', 'kafka-2'];
     expect(format(en, 'en', 'story.isrExpanded', { brokers: ['kafka-3'], partition: 'o-0', isr })).toContain('kafka-1 and kafka-2');
-    expect(format(zh, 'zh', 'story.isrExpanded', { brokers: ['kafka-3'], partition: 'o-0', isr })).toContain('kafka-1和kafka-2');
+    expect(format(zh, 'zh', 'story.isrExpanded', { brokers: ['kafka-3'], partition: 'o-0', isr })).toContain('kafka-1 和 kafka-2');
     const status = { key: 'replica.leader' } as const;
     expect(format(en, 'en', 'kafka.strip', { partition: 'o-0', status, leo: 5000, highWatermark: 1 })).toBe('o-0: leader, log end 5,000, high watermark 1');
   });

@@ -48,7 +48,9 @@ function formatParam(catalogue: Catalogue, language: Language, value: Param): st
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return formatNumber(language, value);
   if ('key' in value) return format(catalogue, language, value.key, value.params);
-  return new Intl.ListFormat(language, { type: 'conjunction' }).format(value);
+  const list = new Intl.ListFormat(language, { type: 'conjunction' }).format(value);
+  // Between Latin names the word has a space on either side, as in all Chinese texts of the page.
+  return language === 'zh' ? list.replace(/(?<=[\x21-\x7e])和(?=[\x21-\x7e])/g, ' 和 ') : list;
 }
 
 const numbers = new Map<Language, Intl.NumberFormat>();
