@@ -127,6 +127,27 @@ func (a *Administrator) SplitBundle(ctx context.Context, wanted PulsarBundle) er
 	return a.pulsar(ctx, http.MethodPut, path+"/split?"+query.Encode(), "", nil, "splitting the bundle %s of %s", wanted.Bundle, wanted.Namespace)
 }
 
+// LedgerLimits say when a topic's ledger is full: it has so many entries, and is so old.
+type LedgerLimits struct {
+	Entries int64         // managedLedgerMaxEntriesPerLedger
+	Age     time.Duration // managedLedgerMinLedgerRolloverTimeMinutes
+}
+
+// PulsarLedgerLimits asks the brokers when a ledger is full.
+func (a *Administrator) PulsarLedgerLimits(ctx context.Context) (LedgerLimits, error) {
+	const what = "asking a Pulsar-mode broker for its configuration"
+	var configuration map[string]string
+	if err := a.pulsar(ctx, http.MethodGet, "/admin/v2/brokers/configuration/runtime", "", &configuration, what); err != nil {
+		return LedgerLimits{}, err
+	}
+	entries, err := strconv.ParseInt(configuration["managedLedgerMaxEntriesPerLedger"], 10, 64)
+	minutes, minutesErr := strconv.ParseFloat(configuration["managedLedgerMinLedgerRolloverTimeMinutes"], 64)
+	if err = errors.Join(err, minutesErr); err != nil || entries < 1 || minutes < 0 {
+		return LedgerLimits{}, fmt.Errorf(what+": it does not say when a ledger is full: %w", err)
+	}
+	return LedgerLimits{Entries: entries, Age: time.Duration(minutes * float64(time.Minute))}, nil
+}
+
 // pulsarPatience bounds one request to one broker.
 const pulsarPatience = 15 * time.Second
 

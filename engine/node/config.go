@@ -74,6 +74,9 @@ type Config struct {
 	// ZooKeeper servers (host:port) that everybody but the ensemble itself uses.
 	ZooKeeper []string
 	Pace      Pace
+	// LedgerEntries, of a Pulsar-mode broker: a topic's ledger is full when it has so many (managedLedgerMaxEntriesPerLedger); 0: as Pace
+	// says.
+	LedgerEntries int64
 	// Counts says how many nodes of each role the classroom has, for defaults such as the number of copies; missing: enough of them.
 	Counts map[string]int
 	// Zoo is what ZooKeeper's own configuration file says, for an ensemble server that has one; it goes before Peers and Pace.

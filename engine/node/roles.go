@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"strconv"
@@ -120,7 +121,7 @@ func makePulsar(config Config, pace timeouts, surroundings Surroundings) (driver
 
 		SessionTimeout:    pace.pulsarSession,
 		InactiveTopicsFor: pace.pulsarInactiveTopic,
-		LedgerEntries:     pace.ledgerEntries,
+		LedgerEntries:     cmp.Or(config.LedgerEntries, pace.ledgerEntries),
 		LedgerRollover:    pace.ledgerRollover,
 
 		Network: surroundings.Network,

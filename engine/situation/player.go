@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (p *Player) Start(id string) (*Run, error) {
 	for _, text := range scripts[at].Steps {
 		run.Steps = append(run.Steps, StepStatus{Text: text, State: StateWaiting})
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(scripts[at].patience, patience))
 	p.run, p.cancel, p.done = run, cancel, make(chan struct{})
 	go p.play(ctx, scripts[at], run, p.done)
 	return run.clone(), nil
@@ -234,21 +235,30 @@ func (s *stage) until(ctx context.Context, what string, holds func(*world.State)
 
 // cut cuts the link between two nodes in both directions, until mend or the end. At the end the rules are as they were found, which may
 // be the user's own.
-func (s *stage) cut(a, b string) error {
+func (s *stage) cut(a, b string) error { return s.cutLinks([2]string{a, b}, [2]string{b, a}) }
+
+// cutFrom cuts one direction only, like cut.
+func (s *stage) cutFrom(sender, receiver string) error {
+	return s.cutLinks([2]string{sender, receiver})
+}
+
+func (s *stage) cutLinks(links ...[2]string) error {
 	control := s.player.config.Control
-	found := map[[2]string]fabric.Link{{a, b}: {}, {b, a}: {}}
+	found := map[[2]string]fabric.Link{}
 	for _, rule := range control.Links() {
-		if link := [2]string{rule.From, rule.To}; link == [2]string{a, b} || link == [2]string{b, a} {
-			found[link] = rule.Link
-		}
+		found[[2]string{rule.From, rule.To}] = rule.Link
 	}
 	s.later(func(context.Context) error {
-		return errors.Join(control.SetLink(a, b, found[[2]string{a, b}]), control.SetLink(b, a, found[[2]string{b, a}]))
+		var failed []error
+		for _, link := range links {
+			failed = append(failed, control.SetLink(link[0], link[1], found[link]))
+		}
+		return errors.Join(failed...)
 	})
 	if s.mended == nil {
 		s.mended = map[[2]string]fabric.Link{}
 	}
-	for _, link := range [][2]string{{a, b}, {b, a}} {
+	for _, link := range links {
 		rule := found[link]
 		rule.Cut = false
 		s.mended[link] = rule
@@ -260,10 +270,16 @@ func (s *stage) cut(a, b string) error {
 	return nil
 }
 
-// mend heals what cut has cut, so that the script can go on: what else the user had set for the link holds again, but no cut of theirs.
+// mend heals what was cut between two nodes, so that the script can go on: what else the user had set for the link holds again, but no
+// cut of theirs.
 func (s *stage) mend(a, b string) error {
-	control := s.player.config.Control
-	return errors.Join(control.SetLink(a, b, s.mended[[2]string{a, b}]), control.SetLink(b, a, s.mended[[2]string{b, a}]))
+	var failed []error
+	for _, link := range [][2]string{{a, b}, {b, a}} {
+		if rule, cut := s.mended[link]; cut {
+			failed = append(failed, s.player.config.Control.SetLink(link[0], link[1], rule))
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // down takes a node down by an action, until the end or up.

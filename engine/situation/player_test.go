@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
 )
@@ -81,5 +82,29 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestALedgerIsFilledNoFasterThanItGrowsOld: production's ledgers must be ten minutes old, and nobody wants ten minutes of full load.
+func TestALedgerIsFilledNoFasterThanItGrowsOld(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits administration.LedgerLimits
+		want   int
+	}{
+		"classroom":  {administration.LedgerLimits{Entries: 10_000, Age: 5 * time.Second}, 3000},
+		"production": {administration.LedgerLimits{Entries: 50_000, Age: 10 * time.Minute}, 126},
+		"at once":    {administration.LedgerLimits{Entries: 100}, 151},
+	} {
+		if got := fillingRate(c.limits); got != c.want {
+			t.Errorf("%s: %d messages a second, want %d", name, got, c.want)
+		}
+		if took := float64(c.limits.Entries) / float64(fillingRate(c.limits)); took > max(c.limits.Age.Seconds(), 5) {
+			t.Errorf("%s: the entries alone take %v s", name, took)
+		}
+	}
+	for _, s := range scripts {
+		if s.ID == fullLedger.ID && s.patience <= longestLedger {
+			t.Errorf("it gives up after %v, and waits for ledgers of %v", s.patience, longestLedger)
+		}
 	}
 }

@@ -15,8 +15,9 @@ import (
 // script is a situation and how it is played.
 type script struct {
 	Summary
-	play    func(ctx context.Context, s *stage) error
-	outcome Text
+	play     func(ctx context.Context, s *stage) error
+	outcome  Text
+	patience time.Duration // how long it may take in all; patience unless told
 }
 
 // scripts in the order in which they are offered.

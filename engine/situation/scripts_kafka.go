@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"twinlog/engine/administration"
 	"twinlog/engine/workload"
 	"twinlog/engine/world"
 )
@@ -80,61 +81,120 @@ var zombieController = script{
 		ID: "zombie-controller", Side: "kafka",
 		Title: Text{EN: "A zombie controller", ZH: "僵尸 controller"},
 		About: Text{
-			EN: "The controller's process stops for longer than its session lasts, as in a long garbage collection. Another broker becomes the controller with a higher epoch. When the old one wakes up it still takes itself for the controller; what it sends carries the old epoch, and is refused.",
-			ZH: "controller 进程停顿的时间超过会话超时，就像一次漫长的垃圾回收。另一个 broker 以更高的 epoch 成为 controller。旧 controller 醒来后仍自认为是 controller；它发出的请求带着旧 epoch，被拒绝。",
+			EN: "The controller has a request on its way when its process stops for longer than its session lasts, as in a long garbage collection. Another broker becomes the controller with a higher epoch. The old one's request arrives all the same, with the old epoch, and is refused: an order of a controller that is none any more does no harm.",
+			ZH: "controller 有一个请求还在路上，进程却停顿得超过了会话超时，就像一次漫长的垃圾回收。另一个 broker 以更高的 epoch 成为 controller。旧 controller 的请求后来还是到了，但带着旧 epoch，于是被拒绝：已卸任的 controller 的命令不会造成破坏。",
 		},
 		Steps: []Text{
-			{EN: "Pause the controller, {old} (epoch {epoch}).", ZH: "暂停 controller {old}（epoch {epoch}）。"},
-			{EN: "Its session expires, and another broker becomes the controller.", ZH: "会话过期，另一个 broker 成为 controller。"},
-			{EN: "Resume {old}: it finds that its session is gone, resigns, and registers anew.", ZH: "恢复 {old}：它发现会话已失效，于是卸任并重新注册。"},
+			{EN: "Cut the link from the controller, {old} (epoch {epoch}), to {peer}, and create {topic}: what {old} sends {peer} about it is held up.", ZH: "切断从 controller {old}（epoch {epoch}）到 {peer} 的链路，再创建 {topic}：{old} 为此发给 {peer} 的请求滞留在途中。"},
+			{EN: "Pause {old}. Its session expires, and another broker becomes the controller.", ZH: "暂停 {old}。它的会话过期，另一个 broker 成为 controller。"},
+			{EN: "Heal the link: the request arrives with epoch {epoch}, and {peer} refuses it, for it has heard from epoch {newEpoch}.", ZH: "恢复链路：请求带着 epoch {epoch} 到达，而 {peer} 已收到过 epoch {newEpoch} 的请求，于是拒绝它。"},
+			{EN: "Resume {old}: it finds that its session is gone, resigns, and registers anew.", ZH: "恢复 {old} 的运行：它发现会话已失效，于是卸任并重新注册。"},
 		},
 	},
 	outcome: Text{EN: "{new} is the controller with epoch {newEpoch}; {old} is a broker like any other.", ZH: "{new} 以 epoch {newEpoch} 担任 controller；{old} 只是普通 broker。"},
-	play: func(ctx context.Context, s *stage) error {
-		state, err := s.look(ctx)
-		if err != nil {
-			return err
+	play:    playZombieController,
+}
+
+func playZombieController(ctx context.Context, s *stage) error {
+	state, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	old := state.Kafka.Controller
+	if old.Broker < 0 || len(running(state, "kafka")) < 2 {
+		return errTooSmall
+	}
+	registered := kafkaBroker(state, old.Broker)
+	if registered == nil {
+		return fmt.Errorf("the controller %s is not registered", kafkaNode(old.Broker))
+	}
+	session := registered.Epoch
+	s.name("old", kafkaNode(old.Broker))
+	s.name("epoch", strconv.Itoa(int(old.Epoch)))
+	s.step()
+	peer, topic, err := s.holdUpRequest(ctx, state)
+	if err != nil {
+		return err
+	}
+	s.step()
+	if err := s.down(ctx, kafkaNode(old.Broker), s.player.config.Control.Pause); err != nil {
+		return err
+	}
+	refused := int64(0)
+	// Only the new controller can have told the peer of the topic: from then on the peer knows the new epoch.
+	err = s.until(ctx, "another broker is the controller, and "+kafkaNode(peer)+" has heard from it", func(state *world.State) bool {
+		now, p, there := state.Kafka.Controller, partition(state, topic), kafkaBroker(state, peer)
+		if now.Broker < 0 || now.Broker == old.Broker || now.Epoch <= old.Epoch || p == nil || p.Logs[strconv.Itoa(int(peer))] == nil || there == nil {
+			return false
 		}
-		old := state.Kafka.Controller
-		if old.Broker < 0 || len(running(state, "kafka")) < 2 {
-			return errTooSmall
+		refused = there.RefusedControllers
+		s.name("new", kafkaNode(now.Broker))
+		s.name("newEpoch", strconv.Itoa(int(now.Epoch)))
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.linger(ctx); err != nil {
+		return err
+	}
+	s.step()
+	if err := s.mend(kafkaNode(old.Broker), kafkaNode(peer)); err != nil {
+		return err
+	}
+	err = s.until(ctx, kafkaNode(peer)+" has refused the old controller's request", func(state *world.State) bool {
+		there := kafkaBroker(state, peer)
+		return there != nil && there.RefusedControllers > refused
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.linger(ctx); err != nil {
+		return err
+	}
+	s.step()
+	if err := s.up(ctx, kafkaNode(old.Broker)); err != nil {
+		return err
+	}
+	return s.until(ctx, kafkaNode(old.Broker)+" has registered anew", func(state *world.State) bool {
+		broker := kafkaBroker(state, old.Broker)
+		return broker != nil && broker.Registered && broker.Epoch > session && state.Kafka.Controller.Broker != old.Broker
+	})
+}
+
+// holdUpRequest makes the controller send another broker a request that stays in a cut link: it tells of a new topic. Answers still come
+// back, or the request would wait at the controller behind an earlier one.
+func (s *stage) holdUpRequest(ctx context.Context, state *world.State) (peer int32, topic string, err error) {
+	controller := state.Kafka.Controller.Broker
+	brokers := running(state, "kafka")
+	for _, name := range brokers {
+		if id := int32(state.Nodes[name].ID); id != controller {
+			peer = id
 		}
-		s.name("old", kafkaNode(old.Broker))
-		s.name("epoch", strconv.Itoa(int(old.Epoch)))
-		registered := state.Kafka.Brokers[strconv.Itoa(int(old.Broker))]
-		if registered == nil {
-			return fmt.Errorf("the controller %s is not registered", kafkaNode(old.Broker))
-		}
-		session := registered.Epoch
-		s.step()
-		if err := s.down(ctx, kafkaNode(old.Broker), s.player.config.Control.Pause); err != nil {
-			return err
-		}
-		s.step()
-		err = s.until(ctx, "another broker is the controller", func(state *world.State) bool {
-			now := state.Kafka.Controller
-			if now.Broker < 0 || now.Broker == old.Broker || now.Epoch <= old.Epoch {
-				return false
-			}
-			s.name("new", kafkaNode(now.Broker))
-			s.name("newEpoch", strconv.Itoa(int(now.Epoch)))
-			return true
-		})
-		if err != nil {
-			return err
-		}
-		if err := s.linger(ctx); err != nil {
-			return err
-		}
-		s.step()
-		if err := s.up(ctx, kafkaNode(old.Broker)); err != nil {
-			return err
-		}
-		return s.until(ctx, kafkaNode(old.Broker)+" has registered anew", func(state *world.State) bool {
-			broker := state.Kafka.Brokers[strconv.Itoa(int(old.Broker))]
-			return broker != nil && broker.Registered && broker.Epoch > session && state.Kafka.Controller.Broker != old.Broker
-		})
-	},
+	}
+	s.name("peer", kafkaNode(peer))
+	topic = s.ownTopic("zombie")
+	s.name("topic", topic)
+	if err := s.cutFrom(kafkaNode(controller), kafkaNode(peer)); err != nil {
+		return 0, "", err
+	}
+	admin := s.player.config.Administration
+	if _, err := admin.CreateKafkaTopic(ctx, administration.KafkaTopic{Name: topic, Partitions: 1, ReplicationFactor: len(brokers)}); err != nil {
+		return 0, "", err
+	}
+	s.player.remember(func(ctx context.Context) error { return admin.DeleteKafkaTopic(ctx, topic) })
+	err = s.until(ctx, kafkaNode(controller)+" has taken the topic on, and told who could be told", func(state *world.State) bool {
+		p := partition(state, topic)
+		return p != nil && p.Leader >= 0 && len(p.Logs) == len(brokers)-1
+	})
+	if err != nil {
+		return 0, "", err
+	}
+	return peer, topic, s.linger(ctx)
+}
+
+func kafkaBroker(state *world.State, id int32) *world.KafkaBroker {
+	return state.Kafka.Brokers[strconv.Itoa(int(id))]
 }
 
 var lostRecord = script{

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"twinlog/engine/administration"
 	"twinlog/engine/workload"
@@ -48,20 +49,32 @@ var fullLedger = script{
 		ID: "full-ledger", Side: "pulsar",
 		Title: Text{EN: "A ledger is full", ZH: "ledger 写满"},
 		About: Text{
-			EN: "A topic is a chain of ledgers. When the newest one has enough entries, the broker closes it, for good, and goes on in a new one, perhaps on other bookies. Producers notice nothing.",
-			ZH: "topic 是一串 ledger。最新的一个写够 entry 后，broker 将其永久关闭，在新的 ledger 中继续写，所在的 bookie 可能不同。生产者毫无感觉。",
+			EN: "A topic is a chain of ledgers. When the newest one has enough entries and is old enough, the broker closes it, for good, and goes on in a new one, perhaps on other bookies. Producers notice nothing. Enough is what the broker is configured with: at classroom pace 10,000 entries and 5 seconds; at production pace 50,000 entries and 10 minutes, and this takes a little longer than that.",
+			ZH: "topic 是一串 ledger。最新的一个写够 entry、且存在得够久之后，broker 将其永久关闭，在新的 ledger 中继续写，所在的 bookie 可能不同。生产者毫无感觉。多少才算够由 broker 的配置决定：课堂节奏下是 10,000 个 entry、5 秒；生产节奏下是 50,000 个 entry、10 分钟，本演示会比这再久一点。",
 		},
 		Steps: []Text{
-			{EN: "Publish to {topic}, fast.", ZH: "快速向 {topic} 发布消息。"},
-			{EN: "Ledger {ledger} fills up.", ZH: "ledger {ledger} 逐渐写满。"},
+			{EN: "Publish to {topic}: {rate} messages a second.", ZH: "向 {topic} 发布消息：每秒 {rate} 条。"},
+			{EN: "Ledger {ledger} fills up, to {entries} entries. It is closed when it is {age} old, at the earliest.", ZH: "ledger {ledger} 逐渐写满 {entries} 个 entry；存在满 {age} 之后才会关闭。"},
 			{EN: "It is closed, and ledger {next} takes over.", ZH: "它被关闭，由 ledger {next} 接替。"},
 		},
 	},
-	outcome: Text{EN: "Ledger {ledger} ends at entry {last}; ledger {next} is written now.", ZH: "ledger {ledger} 止于 entry {last}；现在写的是 ledger {next}。"},
+	outcome:  Text{EN: "Ledger {ledger} ends at entry {last}; ledger {next} is written now.", ZH: "ledger {ledger} 止于 entry {last}；现在写的是 ledger {next}。"},
+	patience: 20 * time.Minute,
 	play: func(ctx context.Context, s *stage) error {
+		limits, err := s.player.config.Administration.PulsarLedgerLimits(ctx)
+		if err != nil {
+			return err
+		}
+		if limits.Age > longestLedger {
+			return fmt.Errorf("a ledger of this classroom is not closed before it is %v old (managedLedgerMinLedgerRolloverTimeMinutes); this shows what happens within %v", limits.Age, longestLedger)
+		}
+		rate := fillingRate(limits)
+		s.name("rate", strconv.Itoa(rate))
+		s.name("entries", strconv.FormatInt(limits.Entries, 10))
+		s.name("age", limits.Age.String())
 		s.step()
 		topic := s.ownTopic("full-ledger")
-		if err := s.stream(ctx, topic, 3000, 8); err != nil {
+		if err := s.stream(ctx, topic, rate, min(8, 1+rate/400)); err != nil {
 			return err
 		}
 		state, err := s.look(ctx)
@@ -92,6 +105,18 @@ var fullLedger = script{
 			return true
 		})
 	},
+}
+
+const (
+	longestLedger = 15 * time.Minute // that one would watch
+	fastestFill   = 3000             // messages a second; a small machine can do it
+)
+
+// fillingRate is the messages a second that fill a ledger in the time that it has to grow old anyway, with a little to spare: several
+// may go into one entry. What would be published faster only takes room on the disks.
+func fillingRate(limits administration.LedgerLimits) int {
+	seconds := max(limits.Age.Seconds(), 1)
+	return int(min(fastestFill, 1+1.5*float64(limits.Entries)/seconds))
 }
 
 var hotBundle = script{
@@ -208,9 +233,9 @@ func (s *stage) shareHalf(ctx context.Context, topics []string, parent, owner st
 	if err := s.player.config.Administration.UnloadBundle(ctx, administration.PulsarBundle{Namespace: pulsarNamespace, Bundle: half}, id); err != nil {
 		return err
 	}
-	return s.until(ctx, other+" serves the half", func(state *world.State) bool {
-		found := state.Pulsar.Topics[fullName(upper)]
-		return found != nil && found.Owner == other
+	return s.until(ctx, other+" serves the half, and both have work", func(state *world.State) bool {
+		found, theirs, rest := state.Pulsar.Topics[fullName(upper)], state.Pulsar.Brokers[other], state.Pulsar.Brokers[owner]
+		return found != nil && found.Owner == other && theirs != nil && rest != nil && theirs.Load.RateIn > 0 && rest.Load.RateIn > 0
 	})
 }
 

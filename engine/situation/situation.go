@@ -87,6 +87,7 @@ type Administration interface {
 	DeleteKafkaTopic(ctx context.Context, topic string) error
 	ProduceKafka(ctx context.Context, topic string, partition int32, acks int, value string) (offset int64, err error)
 	EndOffset(ctx context.Context, topic string, partition int32) (int64, error)
+	PulsarLedgerLimits(ctx context.Context) (administration.LedgerLimits, error)
 	DeletePulsarTopic(ctx context.Context, topic string) error
 	UnloadBundle(ctx context.Context, wanted administration.PulsarBundle, destination string) error
 	SplitBundle(ctx context.Context, wanted administration.PulsarBundle) error
@@ -107,5 +108,6 @@ type Config struct {
 	World func(ctx context.Context) (*world.State, error)
 }
 
-// patience bounds how long a run may take in all; each condition comes about well within it, at the slower pace too.
+// patience bounds how long a run may take in all; each condition comes about well within it, at the slower pace too. A script that
+// waits for what is configured to take longer has a patience of its own.
 const patience = 5 * time.Minute

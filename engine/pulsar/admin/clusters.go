@@ -75,6 +75,7 @@ func (h *handler) routeBrokers(v2 *gin.RouterGroup) {
 		leader, err := h.broker.Leader()
 		answer(c, leader, err)
 	})
+	group.GET("/configuration/runtime", func(c *gin.Context) { c.JSON(http.StatusOK, h.broker.RuntimeConfiguration()) })
 	group.GET("/version", func(c *gin.Context) { c.String(http.StatusOK, broker.ServerVersion) })
 	group.GET("/ready", func(c *gin.Context) { c.String(http.StatusOK, "ok") })
 	group.GET("/health", h.health)
