@@ -61,7 +61,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 	all := make(map[string]func([]byte) (Event, error))
 	for _, addOne := range []func(map[string]func([]byte) (Event, error)){
 		add[NodeStarted], add[NodeReady], add[NodeStopped], add[NodePaused], add[NodeResumed], add[LinkChanged], add[RecordsDropped],
-		add[UnsyncedLost], add[DiskChanged], add[DiskCorrupted], add[NodeRemoved], add[LatencyMeasured],
+		add[UnsyncedLost], add[DiskChanged], add[DiskCorrupted], add[DamageFound], add[NodeRemoved], add[LatencyMeasured],
 		add[MessageSent], add[MessageReceived],
 		add[EnsembleRoleChanged], add[EnsembleVoteCast], add[EnsembleCommitAdvanced], add[EnsembleLogAppended], add[SessionCreated], add[SessionConnected],
 		add[SessionDisconnected], add[SessionEnded], add[ZnodeCreated], add[ZnodeChanged], add[ZnodeDeleted], add[WatchSet], add[WatchFired],

@@ -53,6 +53,13 @@ type DiskCorrupted struct {
 	Bit    int    `json:"bit"` // 0 to 7
 }
 
+// DamageFound: the node read a file and found that it does not hold what was written. What is damaged is not served. Told once for a place.
+type DamageFound struct {
+	File     string `json:"file"`     // within the node's directory
+	Position int64  `json:"position"` // first byte of the frame (record batch, entry) that is damaged
+	Reason   string `json:"reason"`
+}
+
 // NodeRemoved: the node was stopped and is no part of the classroom any more; its files are gone. It can be added again, with nothing on
 // its disk.
 type NodeRemoved struct{}
@@ -70,6 +77,7 @@ func (NodeResumed) Kind() string    { return "node.resumed" }
 func (UnsyncedLost) Kind() string   { return "node.unsyncedLost" }
 func (DiskChanged) Kind() string    { return "node.diskChanged" }
 func (DiskCorrupted) Kind() string  { return "node.diskCorrupted" }
+func (DamageFound) Kind() string    { return "node.damageFound" }
 func (NodeRemoved) Kind() string    { return "node.removed" }
 func (LinkChanged) Kind() string    { return "node.linkChanged" }
 func (RecordsDropped) Kind() string { return "trace.recordsDropped" }

@@ -606,6 +606,15 @@ export interface DiskCorrupted {
   bit: number;
 }
 
+/** DamageFound: the node read a file and found that it does not hold what was written. What is damaged is not served. Told once for a place. */
+export interface DamageFound {
+  /** within the node's directory */
+  file: string;
+  /** first byte of the frame (record batch, entry) that is damaged */
+  position: number;
+  reason: string;
+}
+
 /**
  * NodeRemoved: the node was stopped and is no part of the classroom any more; its files are gone. It can be added again, with nothing on
  * its disk.
@@ -2047,6 +2056,7 @@ export interface EventByKind {
   "kafka.truncated": KafkaTruncated;
   "message.received": MessageReceived;
   "message.sent": MessageSent;
+  "node.damageFound": DamageFound;
   "node.diskChanged": DiskChanged;
   "node.diskCorrupted": DiskCorrupted;
   "node.linkChanged": LinkChanged;
@@ -2154,6 +2164,7 @@ export const kinds: readonly Kind[] = [
   "kafka.truncated",
   "message.received",
   "message.sent",
+  "node.damageFound",
   "node.diskChanged",
   "node.diskCorrupted",
   "node.linkChanged",
