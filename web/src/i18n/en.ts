@@ -210,6 +210,7 @@ export const en = {
   'story.title': 'What happened',
   'story.empty': 'Nothing notable has happened yet.',
   'story.emptyPart': 'Nothing notable happened in the part of the run that is at hand.',
+  'story.everyday': 'An everyday record: the clock stands here',
   'story.goTo': 'Move the clock to this moment',
   'story.nodeReady': '{node} is ready.',
   'story.nodeStopped': '{node} was shut down in order.',

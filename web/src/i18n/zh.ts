@@ -210,6 +210,7 @@ export const zh: Catalogue = {
   'story.title': '发生了什么',
   'story.empty': '还没有重要事件。',
   'story.emptyPart': '手头的这部分运行记录中没有重要事件。',
+  'story.everyday': '日常记录：时钟停在这里',
   'story.goTo': '把时钟移到这一刻',
   'story.nodeReady': '{node} 已就绪。',
   'story.nodeStopped': '{node} 已有序关闭。',

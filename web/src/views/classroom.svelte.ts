@@ -9,6 +9,7 @@ import { concernedBy, NOTHING_CONCERNED, type Concerned } from '../scene/concern
 import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
 import type { DisturbedLink } from '../scene/links';
 import { sceneOf, type Scene } from '../scene/scene';
+import { recordText } from '../scene/records';
 import type { Sentence } from '../scene/story';
 import { Connection, type ConnectionState } from '../trace/connection';
 import { LOST_AFTER_MS } from '../trace/flights';
@@ -56,6 +57,9 @@ export interface ShownRun {
   to: number;
 }
 
+/** A record that need not be notable. */
+export type Standing = Pick<Sentence, 'n' | 'time' | 'text'>;
+
 export interface InFlight {
   counts: Record<Flow, number>;
   surplus: number;
@@ -77,6 +81,8 @@ export class Classroom {
   lights = $state.raw<readonly Light[]>([]);
   /** What the record that the clock was put at led from and to; for the buttons that go there. */
   causes = $state.raw<{ cause: number | undefined; effect: number | undefined }>({ cause: undefined, effect: undefined });
+  /** The record that the clock was put at, as a sentence, while it stands there. */
+  standing = $state.raw<Standing | undefined>(undefined);
   /** The recorded run that is shown instead of the present. */
   recorded = $state.raw<ShownRun | undefined>(undefined);
   /** What the record is about that was picked last, while the clock stands there. */
@@ -346,12 +352,14 @@ export class Classroom {
   private publishCauses(n: number): void {
     if (this.playback.mode !== 'paused') {
       if (this.concerned !== NOTHING_CONCERNED) this.concerned = NOTHING_CONCERNED;
+      this.standing = undefined;
       this.causesN = -1;
     }
     if (this.playback.mode !== 'paused' || n === this.causesN) return;
     this.causesN = n;
     const record = this.store.record(n);
     this.concerned = record && this.playback.at === n ? concernedBy(record, this.store.seek(n)) : NOTHING_CONCERNED;
+    this.standing = record && this.playback.at === n ? { n, time: this.store.timeOf(n) ?? record.time, text: recordText(record, this.store.seek(n)) } : undefined;
     this.causes = { cause: record && this.store.causeOf(record)?.n, effect: record && this.store.firstEffectOf(record)?.n };
   }
 

@@ -3,6 +3,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Sentence } from '../scene/story';
 import type { Beginning } from './beginning';
+import type { Standing } from './classroom.svelte';
 import StoryList from './StoryList.svelte';
 
 const ROW = 20;
@@ -17,7 +18,7 @@ afterEach(() => {
 
 /** The list shows five rows. */
 function show(shownN: number, follows: boolean, told = sentences, beginning: Beginning = { of: 'whole' }) {
-  const props = $state({ sentences: told, shownN, follows, pick: () => {}, look: () => {}, beginning, earlier: undefined as (() => void) | undefined, again: () => {} });
+  const props = $state({ sentences: told, shownN, follows, standing: undefined as Standing | undefined, pick: () => {}, look: () => {}, beginning, earlier: undefined as (() => void) | undefined, again: () => {} });
   vi.spyOn(Element.prototype, 'getBoundingClientRect').mockImplementation(function (this: Element) {
     if (this.tagName !== 'LI') return { top: 0, bottom: 5 * ROW, height: 5 * ROW } as DOMRect;
     const top = [...this.parentElement!.children].indexOf(this) * ROW - this.parentElement!.scrollTop;
@@ -95,4 +96,20 @@ it('offers to fetch again what could not be fetched', () => {
   flushSync();
   document.querySelector<HTMLButtonElement>('.beginning button')!.click();
   expect(again).toHaveBeenCalledOnce();
+});
+
+it('shows an everyday record where the clock was put at it, between the notable ones', () => {
+  const props = show(2000, false);
+  const standing: Standing = { n: 1004, time: 0, text: { key: 'record.started', params: { node: 'bookie-1' } } };
+  Object.assign(props, { shownN: 1004, follows: true, standing });
+  flushSync();
+  expect(current()).toBe(toldAt(1004));
+  expect(current()!.textContent).toContain('bookie-1');
+  expect(current()!.nextElementSibling).toBe(toldAt(1000));
+  expect(current()!.previousElementSibling).toBe(toldAt(1010));
+  expect(seen()).toBe(true);
+  Object.assign(props, { shownN: 1010, standing: { ...standing, n: 1010 } }); // a notable one has its sentence already
+  flushSync();
+  expect(document.querySelectorAll('[aria-label="Inspect record 1010"]').length).toBe(1);
+  expect(current()).toBe(toldAt(1010));
 });
