@@ -19,12 +19,13 @@ import (
 	"twinlog/engine/ensemble/jute"
 	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/fabric/freeport"
 )
 
 // startZooKeeper runs Debian's ZooKeeper (package zookeeper) and returns its address.
 func startZooKeeper(t *testing.T) string {
 	t.Helper()
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), freeport.Address(t)
 	_, port, _ := net.SplitHostPort(address)
 	config := fmt.Sprintf("tickTime=500\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\n", dir, port)
 	path := filepath.Join(dir, "zoo.cfg")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"twinlog/engine/disk"
 	"twinlog/engine/ensemble/server"
 	"twinlog/engine/fabric"
+	"twinlog/engine/fabric/freeport"
 	"twinlog/engine/trace"
 )
 
@@ -39,7 +39,7 @@ func newEnsemble(t *testing.T, servers int, adjust func(*server.Config)) *ensemb
 	e := &ensemble{t: t, configs: map[int]server.Config{}, running: map[int]*running{}, fabric: fabric.NewTCP(), views: map[string]*fabric.View{}}
 	peers := map[int]string{}
 	for id := 1; id <= servers; id++ {
-		peers[id] = freeAddress(t)
+		peers[id] = freeport.Address(t)
 	}
 	for id := 1; id <= servers; id++ {
 		d, err := disk.NewOS(t.TempDir())
@@ -47,7 +47,7 @@ func newEnsemble(t *testing.T, servers int, adjust func(*server.Config)) *ensemb
 			t.Fatal(err)
 		}
 		config := server.Config{
-			ID: id, Peers: peers, ClientAddress: freeAddress(t), PeerAddress: peers[id], Disk: d, TickTime: 500 * time.Millisecond,
+			ID: id, Peers: peers, ClientAddress: freeport.Address(t), PeerAddress: peers[id], Disk: d, TickTime: 500 * time.Millisecond,
 		}
 		if testing.Verbose() && os.Getenv("ENSEMBLE_LOG") != "" {
 			config.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("server", id)
@@ -63,16 +63,6 @@ func newEnsemble(t *testing.T, servers int, adjust func(*server.Config)) *ensemb
 		}
 	})
 	return e
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (e *ensemble) start(ids ...int) {

@@ -15,6 +15,7 @@ import (
 	"twinlog/engine/disk"
 	"twinlog/engine/ensemble/server"
 	"twinlog/engine/fabric"
+	"twinlog/engine/fabric/freeport"
 	"twinlog/engine/kafka/broker"
 	"twinlog/engine/kafka/broker/interbroker"
 )
@@ -29,26 +30,16 @@ type realCluster struct {
 	ports    map[int32]string
 }
 
-func freeAddress(t *testing.T, network fabric.Network) string {
-	t.Helper()
-	listener, err := network.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 func newRealCluster(t *testing.T) *realCluster {
 	t.Helper()
 	c := &realCluster{t: t, fabric: fabric.NewTCP(), dir: t.TempDir(), nodes: map[int32]*testNode{}, ports: map[int32]string{}}
 	view := c.fabric.Of("ensemble-1")
-	c.ensemble = freeAddress(t, view)
+	c.ensemble = freeport.Address(t)
 	files, err := disk.NewOS(c.dir + "/ensemble-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	peer := freeAddress(t, view)
+	peer := freeport.Address(t)
 	ensemble, err := server.New(server.Config{ID: 1, Peers: map[int]string{1: peer}, ClientAddress: c.ensemble, PeerAddress: peer, Network: view, Disk: files})
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"twinlog/engine/disk"
 	"twinlog/engine/ensemble/server"
 	"twinlog/engine/fabric"
+	"twinlog/engine/fabric/freeport"
 	"twinlog/engine/pulsar/admin"
 	"twinlog/engine/pulsar/bookie"
 	"twinlog/engine/pulsar/broker"
@@ -35,14 +35,14 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t}
 	f := fabric.NewTCP()
-	zookeeper := freeAddress(t)
+	zookeeper := freeport.Address(t)
 	s, err := server.New(server.Config{ID: 1, ClientAddress: zookeeper, Network: f.Of("ensemble-1"), Disk: disk.NewMemory(), TickTime: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, s.Run, s.Ready())
 	for i := range 3 {
-		address := freeAddress(t)
+		address := freeport.Address(t)
 		b, err := bookie.New(bookie.Config{Address: address, Listen: address, ZooKeeper: []string{zookeeper}, Network: f.Of(fmt.Sprintf("bookie-%d", i+1)), Disk: disk.NewMemory()})
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func newCluster(t *testing.T) *cluster {
 		run(t, b.Run, b.Ready())
 	}
 	for i := range 2 {
-		endpoint := broker.Endpoint{ListenPulsar: freeAddress(t), ListenHTTP: freeAddress(t)}
+		endpoint := broker.Endpoint{ListenPulsar: freeport.Address(t), ListenHTTP: freeport.Address(t)}
 		c.http[i], c.pulsar[i] = "http://"+endpoint.ListenHTTP, "pulsar://"+endpoint.ListenPulsar
 		b, err := broker.New(broker.Config{
 			BrokerID: i + 1, Endpoint: endpoint, ZooKeeper: []string{zookeeper}, Network: f.Of(fmt.Sprintf("pulsar-%d", i+1)), Admin: admin.Handler,
@@ -82,16 +82,6 @@ func run(t *testing.T, run func(context.Context) error, ready <-chan struct{}) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("not ready in time")
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // do sends one request to one broker and follows redirects, as clients do.

@@ -14,6 +14,7 @@ import (
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/fabric/freeport"
 	"twinlog/engine/pulsar/bookie"
 	"twinlog/engine/pulsar/bookkeeper"
 	"twinlog/engine/pulsar/bookkeeper/metadata"
@@ -50,22 +51,11 @@ func newCluster(t *testing.T, f *fabric.Fabric, bookies int) *cluster {
 	t.Helper()
 	c := &cluster{t: t, fabric: f, zookeeper: memorystore.NewServer(), bookies: map[string]*node{}}
 	for i := range bookies {
-		n := &node{cluster: c, name: fmt.Sprintf("bookie-%d", i+1), address: freeAddress(t, f), disk: disk.NewMemory(), random: rand.New(rand.NewPCG(1, uint64(i)))}
+		n := &node{cluster: c, name: fmt.Sprintf("bookie-%d", i+1), address: freeport.Address(t), disk: disk.NewMemory(), random: rand.New(rand.NewPCG(1, uint64(i)))}
 		c.bookies[n.address] = n
 		n.start()
 	}
 	return c
-}
-
-// freeAddress keeps a port between the bookie's lives; nobody else on the machine gets it as a free one soon.
-func freeAddress(t *testing.T, f *fabric.Fabric) string {
-	t.Helper()
-	listener, err := f.Of("nobody").Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func (n *node) start() {

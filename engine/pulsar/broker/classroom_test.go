@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"runtime"
@@ -14,6 +13,7 @@ import (
 	"twinlog/engine/disk"
 	"twinlog/engine/ensemble/server"
 	"twinlog/engine/fabric"
+	"twinlog/engine/fabric/freeport"
 	"twinlog/engine/pulsar/bookie"
 	"twinlog/engine/trace"
 )
@@ -51,7 +51,7 @@ func newRealClassroom(t *testing.T, brokers, bookies int) *classroom {
 	c := &classroom{t: t, fabric: fabric.NewTCP(), brokers: map[int]*runningBroker{}}
 	c.startZooKeeper()
 	for id := 1; id <= bookies; id++ {
-		address := freeAddress(t)
+		address := freeport.Address(t)
 		b, err := bookie.New(bookie.Config{
 			Address: address, Listen: address, ZooKeeper: []string{c.zookeeper}, SessionTimeout: 2 * time.Second,
 			Network: c.fabric.Of(fmt.Sprintf("bookie-%d", id)), Disk: disk.NewMemory(),
@@ -69,7 +69,7 @@ func newRealClassroom(t *testing.T, brokers, bookies int) *classroom {
 
 func (c *classroom) startZooKeeper() {
 	c.t.Helper()
-	c.zookeeper = freeAddress(c.t)
+	c.zookeeper = freeport.Address(c.t)
 	s, err := server.New(server.Config{
 		ID: 1, ClientAddress: c.zookeeper, Network: c.fabric.Of("ensemble-1"), Disk: disk.NewMemory(), TickTime: 500 * time.Millisecond,
 	})
@@ -178,14 +178,4 @@ func (c *classroom) stop(id int) {
 	if err := <-r.ended; err != nil {
 		c.t.Errorf("broker %d: %v", id, err)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

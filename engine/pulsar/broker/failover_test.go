@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
+
+	"twinlog/engine/fabric/freeport"
 )
 
 // load produces numbered messages to a topic until it is told to stop, and remembers which were acknowledged.
@@ -216,7 +218,7 @@ func waitUntil(t *testing.T, what string, condition func() bool) {
 // A broker that starts again at the same address within its old session takes its bundles over from its earlier life.
 func TestBrokerRestartsWithinItsSession(t *testing.T) {
 	c := newRealClassroom(t, 0, 4)
-	pulsarAddress, httpAddress := freeAddress(t), freeAddress(t)
+	pulsarAddress, httpAddress := freeport.Address(t), freeport.Address(t)
 	adjust := func(config *Config) {
 		config.Endpoint = Endpoint{ListenPulsar: pulsarAddress, ListenHTTP: httpAddress}
 		config.SessionTimeout = 10 * time.Second

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"twinlog/engine/fabric/freeport"
 	"twinlog/engine/pulsar/pulsarpb"
 )
 
@@ -52,7 +53,7 @@ func TestLookupsAnswerWithTheListenersAddresses(t *testing.T) {
 
 func TestNamedListenerOverTheBinaryProtocol(t *testing.T) {
 	c := newClassroom(t, 0)
-	inside := freeAddress(t)
+	inside := freeport.Address(t)
 	c.start(1, func(config *Config) {
 		config.Internal = &Endpoint{ListenPulsar: inside, ListenHTTP: "127.0.0.1:0", AdvertisedPulsar: "pulsar-1:6650", AdvertisedHTTP: "pulsar-1:8080"}
 	})
