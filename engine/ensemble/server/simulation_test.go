@@ -160,9 +160,17 @@ func simulate(t *testing.T, seed uint64) counts {
 	s.healAll()
 	s.checkHistory()
 	s.checkServersAgree()
-	s.happened[operationsDone] = len(s.history)
-	t.Logf("seed %d: %v", seed, s.happened)
-	return s.happened
+	s.count(operationsDone, len(s.history))
+	happened := s.counted()
+	t.Logf("seed %d: %v", seed, happened)
+	return happened
+}
+
+// counted is what has happened until now: the servers run on and count more.
+func (s *simulation) counted() counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.happened)
 }
 
 func (s *simulation) count(what string, times int) {
