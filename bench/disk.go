@@ -2,7 +2,6 @@ package bench
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -28,11 +27,8 @@ func (benchFraming) Parse(header []byte) (commitlog.Frame, error) {
 	return commitlog.Frame{Size: int(binary.BigEndian.Uint32(header)), BaseOffset: offset, LastOffset: offset}, nil
 }
 
-func (benchFraming) Verify(frame []byte) error {
-	if crc32.Checksum(frame[benchHeader:], castagnoli) != binary.BigEndian.Uint32(frame[12:]) {
-		return errors.New("checksum")
-	}
-	return nil
+func (benchFraming) Checksum(header []byte) commitlog.Checksum {
+	return commitlog.Checksum{From: benchHeader, Want: binary.BigEndian.Uint32(header[12:])}
 }
 
 // makeBatch returns frames of frameBytes each, batchBytes in all; number gives them their offsets.

@@ -8,7 +8,7 @@
 //	append.go, log.go           the way in, and what makes it durable
 //	read.go, section.go         the way out: sections of files, which go to a socket by sendfile
 //	recovery.go, durable.go     what a crash left: a torn tail is cut, damage to what was synced is reported
-//	check.go                    damage is found before it is served
+//	frames.go, check.go         every frame is checked each time it is read: damage is found and never served
 //	truncate.go, retention.go   what goes at the end, what goes at the front
 //	rewrite.go                  compaction's primitive: a run of sealed segments replaced by one
 //	files.go                    a bound on open files, for one log or for all of a node

@@ -82,7 +82,7 @@ func readAllFrames(t *testing.T, log *Log) {
 	for at := 0; at < len(content); {
 		frame, err := parse(testFraming{}, content[at:])
 		if err == nil {
-			err = testFraming{}.Verify(content[at : at+frame.Size])
+			err = Verify(testFraming{}, content[at:at+frame.Size])
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,10 @@
 package commitlog
 
-import "time"
+import (
+	"fmt"
+	"hash/crc32"
+	"time"
+)
 
 // Frame is what a header says about a frame.
 type Frame struct {
@@ -25,8 +29,28 @@ type Framing interface {
 	HeaderSize() int
 	// Parse reads a header of HeaderSize bytes. It fails on anything that cannot be a frame, a size beyond MaxSize included.
 	Parse(header []byte) (Frame, error)
-	// Verify checks a whole frame's checksum.
-	Verify(frame []byte) error
+	// Checksum tells how to check the frame that a header, which Parse took, belongs to.
+	Checksum(header []byte) Checksum
 	// MaxSize bounds a frame, in bytes.
 	MaxSize() int
+}
+
+// Checksum is a CRC-32C (Castagnoli) over the end of a frame, so that a frame of any size can be checked in pieces.
+type Checksum struct {
+	From  int    // first byte that it covers
+	Begin uint32 // checksum of what else it covers, in the header before From; 0: nothing
+	Want  uint32 // what all of it must come to
+}
+
+// Verify checks a whole frame, which Parse took.
+func Verify(framing Framing, frame []byte) error {
+	c := framing.Checksum(frame[:framing.HeaderSize()])
+	return c.judge(crc32.Update(c.Begin, castagnoli, frame[c.From:]))
+}
+
+func (c Checksum) judge(sum uint32) error {
+	if sum != c.Want {
+		return fmt.Errorf("its checksum is %08x, but its bytes give %08x", c.Want, sum)
+	}
+	return nil
 }

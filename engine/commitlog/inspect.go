@@ -10,12 +10,28 @@ import (
 // each whole, undamaged frame with its place; the first that is not is a *CorruptError with Position, and what a crash leaves at the
 // end of a last segment.
 func Inspect(segment io.ReaderAt, name string, framing Framing, size int64, visit func(frame Frame, position int64, bytes []byte) error) error {
-	err := scan(segment, framing, 0, size, visit)
-	var bad *frameError
-	if errors.As(err, &bad) {
-		return &CorruptError{File: name, Position: bad.position, Err: bad.err}
+	frames := newFrameReader(segment, framing, 0, size)
+	defer frames.close()
+	frames.keep = true
+	for frames.position < size {
+		position := frames.position
+		frames.kept = frames.kept[:0]
+		frame, header, err := frames.header()
+		if err == nil {
+			err = frames.check(frame, header)
+		}
+		var bad *frameError
+		if errors.As(err, &bad) {
+			return &CorruptError{File: name, Position: bad.position, Err: bad.err}
+		}
+		if err == nil {
+			err = visit(frame, position, frames.kept)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // IndexContent is what an index file says, see FORMAT.md.

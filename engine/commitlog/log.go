@@ -204,7 +204,7 @@ func (l *Log) OffsetForTime(t time.Time) (offset int64, found bool, err error) {
 		if err != nil {
 			return 0, false, err
 		}
-		offset, found, err := view.offsetForTime(l.framing, t, start)
+		offset, found, err := l.offsetForTime(view, t, start)
 		view.release()
 		if err != nil || found {
 			return offset, found, err

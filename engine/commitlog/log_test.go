@@ -264,7 +264,7 @@ func TestReadersRunBesideTheOwner(t *testing.T) {
 				for at := 0; err == nil && at < len(bytes); {
 					var frame Frame
 					if frame, err = parse(testFraming{}, bytes[at:]); err == nil {
-						err = testFraming{}.Verify(bytes[at : at+frame.Size])
+						err = Verify(testFraming{}, bytes[at:at+frame.Size])
 						at, offset = at+frame.Size, frame.LastOffset+1
 					}
 				}
@@ -318,7 +318,7 @@ func FuzzRecovery(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := (testFraming{}).Verify(bytes); err != nil {
+			if err := Verify(testFraming{}, bytes); err != nil {
 				t.Fatal(err)
 			}
 			frame, _ := parse(testFraming{}, bytes)

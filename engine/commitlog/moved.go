@@ -55,7 +55,6 @@ func decodeMoved(bytes []byte) (segments []*segment, err error) {
 	for at := movedHeaderSize; at < len(bytes); at += movedEntrySize {
 		value := func(i int) int64 { return int64(binary.BigEndian.Uint64(bytes[at+8*i:])) }
 		s := &segment{base: value(0), next: value(1), size: value(2), maxTime: value(3), moved: true, began: time.Now()}
-		s.provenance.trusted = s.size
 		segments = append(segments, s)
 	}
 	return segments, nil

@@ -1,13 +1,12 @@
 package commitlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"sort"
-	"sync"
 	"time"
 )
 
@@ -19,14 +18,14 @@ type view struct {
 	handle  *handle // retained
 	index   segmentIndex
 
-	next       int64
-	provenance provenance
-	cuts       int
+	next  int64
+	cuts  int
+	moved bool // reading it is expensive: once must do
 }
 
 // viewOf is called with mu held; held is retained already.
 func (l *Log) viewOf(s *segment, held *handle, index *segmentIndex) view {
-	return view{segment: s, base: s.base, size: s.size, handle: held, index: *index, next: s.next, provenance: s.provenance, cuts: l.cuts}
+	return view{segment: s, base: s.base, size: s.size, handle: held, index: *index, next: s.next, cuts: l.cuts, moved: s.moved}
 }
 
 func (v view) release() { v.handle.release() }
@@ -125,7 +124,7 @@ func (l *Log) sealedIndex(s *segment, h *handle, size int64) (*segmentIndex, err
 		return index, nil
 	}
 	index = &segmentIndex{}
-	err = scan(h.file, l.framing, 0, size, func(frame Frame, position int64, _ []byte) error {
+	err = scan(h.file, l.framing, 0, size, func(frame Frame, position int64) error {
 		index.add(frame, position, l.config.IndexInterval)
 		return nil
 	})
@@ -163,21 +162,14 @@ func (l *Log) ReadTo(section *Section, offset, limit int64, maxBytes int) error 
 }
 
 func (l *Log) readTo(section *Section, offset, limit int64, maxBytes int) error {
-	l.mu.RLock()
-	start, next := l.start, l.next
-	at := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base > offset }) - 1
-	segments := l.segments
-	l.mu.RUnlock()
-	if offset < start || offset > next || at < 0 {
-		return fmt.Errorf("read %s at offset %d: %w: the log has %d to %d", l.dir, offset, ErrOutOfRange, start, next)
-	}
-	if limit < 0 || limit > next {
-		limit = next
+	segments, limit, err := l.from(offset, limit)
+	if err != nil {
+		return err
 	}
 	*section = Section{Base: offset}
 	// More than one turn is needed only where offsets have a gap at a segment's end.
-	for ; at < len(segments) && offset < limit; at++ {
-		found, err := l.readSegment(section, segments[at], offset, limit, maxBytes)
+	for _, s := range segments {
+		found, err := l.readSegment(section, s, offset, limit, maxBytes)
 		if err != nil {
 			return fmt.Errorf("read %s at offset %d: %w", l.dir, offset, err)
 		}
@@ -188,56 +180,143 @@ func (l *Log) readTo(section *Section, offset, limit int64, maxBytes int) error 
 	return nil
 }
 
+// from finds the segments to look in for offset, in their order, and the limit that holds; none when offset is not below it.
+func (l *Log) from(offset, limit int64) ([]*segment, int64, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	at := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base > offset }) - 1
+	if offset < l.start || offset > l.next || at < 0 {
+		return nil, 0, fmt.Errorf("read %s at offset %d: %w: the log has %d to %d", l.dir, offset, ErrOutOfRange, l.start, l.next)
+	}
+	if limit < 0 || limit > l.next {
+		limit = l.next
+	}
+	if offset >= limit {
+		return nil, limit, nil
+	}
+	return l.segments[at:], limit, nil
+}
+
+// mostMoved bounds a section of a segment that is on a medium: it is kept in memory, so that what was checked is what is served.
+const mostMoved = 1 << 20
+
 // readSegment finds nothing when the segment has no frame that holds offset or a later one and ends below limit.
 func (l *Log) readSegment(section *Section, s *segment, offset, limit int64, maxBytes int) (found bool, err error) {
 	v, err := l.view(s)
 	if err != nil {
 		return false, err
 	}
-	from, end, base, err := l.locate(v, offset, limit, maxBytes)
-	if err != nil || end == 0 {
-		err = l.underTruncation(v, err)
-		v.release()
-		return false, err
+	if v.moved {
+		maxBytes = min(maxBytes, mostMoved)
 	}
-	*section = Section{Base: base, handle: v.handle, position: from, size: end - from}
+	err = l.locate(section, v, offset, limit, maxBytes)
+	if err != nil || section.size == 0 {
+		v.release()
+		return false, l.underTruncation(v, err)
+	}
+	section.handle = v.handle
 	return true, nil
 }
 
-// locate finds the bytes of a section and makes sure that they are undamaged; end is 0 when there are none.
-func (l *Log) locate(v view, offset, limit int64, maxBytes int) (from, end, base int64, err error) {
-	entry := floor(v.index.offsets, offset)
-	from, frame, err := v.find(l.framing, entry, func(frame Frame, _ int64) bool { return frame.LastOffset >= offset })
+// locate finds the bytes of a section, all of them undamaged; none when there are none. Damage behind the first frame ends the section:
+// it is told to whoever asks for what is there.
+func (l *Log) locate(section *Section, v view, offset, limit int64, maxBytes int) error {
+	w := v.walk(l.framing, floor(v.index.offsets, offset))
+	defer w.close()
+	w.ahead = min(w.position+l.config.IndexInterval+min(int64(max(maxBytes, 0)), v.size), v.size)
+	from := int64(-1)
+	var passed error // damage on the way to offset
+	for w.position < v.size {
+		at := w.position
+		frame, header, err := w.header()
+		if err == nil && from >= 0 && (frame.LastOffset >= limit || at+int64(frame.Size)-from > int64(maxBytes)) {
+			break
+		}
+		parsed := err == nil
+		if parsed {
+			err = w.check(frame, header)
+		}
+		if err != nil {
+			doubt := doubtOf(err)
+			switch {
+			case from >= 0 && doubt > from:
+				section.take(&w, from, doubt)
+				return nil
+			case from < 0 && parsed && passed == nil && doubt == at && frame.LastOffset < offset:
+				passed = err
+				w.pass(frame)
+				continue
+			}
+			return cmp.Or(passed, err)
+		}
+		switch {
+		case from >= 0:
+		case frame.LastOffset < offset:
+			w.kept = w.kept[:0]
+		case passed != nil && frame.BaseOffset > offset:
+			return passed // the damaged frame may be the one that is asked for
+		case frame.LastOffset >= limit:
+			return w.vouched()
+		default:
+			from, section.Base = at, frame.BaseOffset
+		}
+	}
+	end, before := w.position, w.before
+	err := w.vouched()
 	switch {
-	case err != nil:
-		return 0, 0, 0, l.explain(v, entry, err)
 	case from < 0:
-		return 0, 0, 0, l.check(v, entry, v.size)
-	case frame.LastOffset >= limit:
-		return 0, 0, 0, l.check(v, entry, from+int64(frame.Size))
+		return cmp.Or(passed, err)
+	case err != nil && before == from:
+		return err
+	case err != nil:
+		end = before
 	}
-	if end, err = v.sectionEnd(l.framing, from, frame, limit, maxBytes); err != nil {
-		return 0, 0, 0, l.explain(v, from, err)
-	}
-	if err := l.check(v, from, end); err != nil {
-		return 0, 0, 0, err
-	}
-	return from, end, frame.BaseOffset, nil
+	section.take(&w, from, end)
+	return nil
 }
 
-// underTruncation turns what looks like damage into ErrOutOfRange where the log was cut while the reader looked: it may have seen new
-// bytes in old places.
-func (l *Log) underTruncation(v view, err error) error {
-	var corrupt *CorruptError
-	if !errors.As(err, &corrupt) {
-		return err
+// doubtOf is where what a walk met spoils the bytes from; -1 where it met no damage, but an error of the disk.
+func doubtOf(err error) int64 {
+	var bad *frameError
+	if errors.As(err, &bad) {
+		return bad.doubt
 	}
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if l.cuts != v.cuts {
-		return fmt.Errorf("segment %d was truncated under its reader: %w", v.base, ErrOutOfRange)
+	return -1
+}
+
+// SizeBelow tells how large the section is that ReadBelow would return, from headers alone: so a reader who waits for many bytes can ask
+// at each append. What it meets of damage it does not judge: who then reads finds it.
+func (l *Log) SizeBelow(offset, limit int64, maxBytes int) (int64, error) {
+	for {
+		size, err := l.sizeBelow(offset, limit, maxBytes)
+		if !errors.Is(err, errSegmentGone) {
+			return size, err
+		}
 	}
-	return err
+}
+
+func (l *Log) sizeBelow(offset, limit int64, maxBytes int) (size int64, err error) {
+	segments, limit, err := l.from(offset, limit)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range segments {
+		v, err := l.view(s)
+		if err != nil {
+			return 0, err
+		}
+		from, frame, err := v.find(l.framing, floor(v.index.offsets, offset), func(frame Frame, _ int64) bool { return frame.LastOffset >= offset })
+		if err == nil && from >= 0 && frame.LastOffset < limit {
+			var end int64
+			end, err = v.sectionEnd(l.framing, from, frame, limit, maxBytes)
+			size = end - from
+		}
+		v.release()
+		if err != nil || from >= 0 {
+			return size, l.underTruncation(v, err)
+		}
+	}
+	return 0, nil
 }
 
 // sectionEnd finds the end of the last whole frame that fits in maxBytes from the frame at from and ends below limit.
@@ -259,41 +338,24 @@ func (v view) sectionEnd(framing Framing, from int64, first Frame, limit int64, 
 	return end, err
 }
 
+// headerWindow is how much of a file a walk by headers reads at once.
 const headerWindow = 8 << 10
 
-var windows = sync.Pool{New: func() any { return new([headerWindow]byte) }}
-
-// find walks frames by their headers from position until match, and returns the place of the frame that matched; -1 at the end.
+// find walks frames by their headers, unchecked, from position until match, and returns the place of the frame that matched; -1 at the
+// end. It is for those who hand nothing on: who cuts a log, or asks how much there is.
 func (v view) find(framing Framing, position int64, match func(frame Frame, position int64) bool) (int64, Frame, error) {
-	window := windows.Get().(*[headerWindow]byte)
-	defer windows.Put(window)
-	header := framing.HeaderSize()
-	var bytes []byte
-	bytesAt := int64(0)
-	for position < v.size {
-		if at := position - bytesAt; bytes == nil || at+int64(header) > int64(len(bytes)) {
-			want := min(headerWindow, v.size-position)
-			n, err := v.handle.file.ReadAt(window[:want], position)
-			if int64(n) < want {
-				return -1, Frame{}, v.readError(position, err)
-			}
-			bytes, bytesAt = window[:n], position
-		}
-		at := position - bytesAt
-		if int64(len(bytes)) < at+int64(header) {
-			return -1, Frame{}, v.corrupt(position, errors.New("a header is cut off"))
-		}
-		frame, err := framing.Parse(bytes[at : at+int64(header)])
-		if err == nil && (frame.Size < header || position+int64(frame.Size) > v.size) {
-			err = fmt.Errorf("a frame of %d bytes", frame.Size)
-		}
+	frames := newFrameReader(v.handle.file, framing, position, v.size)
+	defer frames.close()
+	for frames.position < v.size {
+		frames.ahead = frames.position + headerWindow
+		frame, _, err := frames.header()
 		if err != nil {
-			return -1, Frame{}, v.corrupt(position, err)
+			return -1, Frame{}, err
 		}
-		if match(frame, position) {
-			return position, frame, nil
+		if match(frame, frames.position) {
+			return frames.position, frame, nil
 		}
-		position += int64(frame.Size)
+		frames.pass(frame)
 	}
 	return -1, Frame{}, nil
 }
@@ -302,34 +364,36 @@ func (v view) corrupt(position int64, err error) error {
 	return &CorruptError{File: v.handle.file.Name(), Position: position, Err: err}
 }
 
-// readError turns a short read into ErrOutOfRange: the only way to it is a truncation that ran beside the reader.
-func (v view) readError(position int64, err error) error {
-	if err == nil || errors.Is(err, io.EOF) {
-		return fmt.Errorf("segment %d was truncated below byte %d: %w", v.base, position, ErrOutOfRange)
-	}
-	return err
-}
-
-func (v view) offsetForTime(framing Framing, t time.Time, start int64) (int64, bool, error) {
+// offsetForTime finds the first frame whose time is wanted or later.
+func (l *Log) offsetForTime(v view, t time.Time, start int64) (offset int64, found bool, err error) {
 	wanted := t.UnixNano()
 	if v.index.maxTime < wanted {
 		return 0, false, nil
 	}
-	i := sort.Search(len(v.index.times), func(i int) bool { return v.index.times[i].key >= wanted })
 	from := int64(0)
-	if i > 0 {
+	if i := sort.Search(len(v.index.times), func(i int) bool { return v.index.times[i].key >= wanted }); i > 0 {
 		from = floor(v.index.offsets, v.index.times[i-1].value)
 	}
-	position, frame, err := v.find(framing, from, func(frame Frame, _ int64) bool {
-		return frame.LastOffset >= start && !frame.Time.IsZero() && frame.Time.UnixNano() >= wanted
-	})
-	if err != nil || position < 0 {
-		return 0, false, err
+	w := v.walk(l.framing, from)
+	defer w.close()
+	for w.position < v.size {
+		w.ahead = w.position + l.config.IndexInterval
+		frame, header, err := w.header()
+		if err == nil {
+			err = w.check(frame, header)
+		}
+		if err != nil {
+			return 0, false, l.underTruncation(v, err)
+		}
+		if frame.LastOffset >= start && !frame.Time.IsZero() && frame.Time.UnixNano() >= wanted {
+			return frame.BaseOffset, true, l.underTruncation(v, w.vouched())
+		}
 	}
-	return frame.BaseOffset, true, nil
+	return 0, false, nil
 }
 
-// ReadAt returns the frames at a place that Append told, or at a part of it that is whole frames.
+// ReadAt returns the frames at a place that Append told, or at a part of it that is whole frames. It checks their checksums, not that
+// their offsets follow those of their neighbours.
 func (l *Log) ReadAt(location Location) (*Section, error) {
 	l.mu.RLock()
 	at := sort.Search(len(l.segments), func(i int) bool { return l.segments[i].base >= location.Segment })
@@ -352,14 +416,28 @@ func (l *Log) ReadAt(location Location) (*Section, error) {
 		v.release()
 		return nil, fmt.Errorf("read %s: %w: bytes %d+%d of segment %d, which has %d", l.dir, ErrOutOfRange, location.Position, location.Size, v.base, v.size)
 	}
-	if !v.provenance.covers(location.Position, location.Position+location.Size) {
-		if err := scan(v.handle.file, l.framing, location.Position, location.Position+location.Size, anyFrame); err != nil {
-			err = l.underTruncation(v, v.frameDamage(err))
-			v.release()
-			return nil, fmt.Errorf("read %s: %w", l.dir, err)
-		}
+	section := &Section{Base: location.Segment, handle: v.handle}
+	if err := l.checkPlace(section, v, location.Position, location.Position+location.Size); err != nil {
+		v.release()
+		return nil, fmt.Errorf("read %s: %w", l.dir, l.underTruncation(v, err))
 	}
-	return &Section{Base: location.Segment, handle: v.handle, position: location.Position, size: location.Size}, nil
+	return section, nil
 }
 
-func anyFrame(Frame, int64, []byte) error { return nil }
+// checkPlace checks the frames at a place by their checksums alone: their user knows from elsewhere which ones they are.
+func (l *Log) checkPlace(section *Section, v view, from, end int64) error {
+	frames := newFrameReader(v.handle.file, l.framing, from, end)
+	defer frames.close()
+	frames.keep = v.moved
+	for frames.position < end {
+		frame, header, err := frames.header()
+		if err == nil {
+			err = frames.check(frame, header)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	section.position, section.size, section.kept = from, end-from, frames.kept
+	return nil
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"os"
 	"path"
 	"slices"
@@ -201,14 +200,13 @@ func (l *Log) loadOrScan(s *segment, size int64, last bool) error {
 	index, covered, next, err := loadIndexes(l.disk, l.dir, s)
 	if err == nil && covered == size {
 		s.index, s.size, s.next = index, size, next
-		s.provenance.trusted = size // nothing of it has been read yet
 		return nil
 	}
 	if size > 0 {
 		l.recovery.RebuiltIndexes++
 	}
 	s.index = &segmentIndex{}
-	scanErr := scan(s.handle.file, l.framing, 0, size, func(frame Frame, position int64, _ []byte) error {
+	scanErr := scan(s.handle.file, l.framing, 0, size, func(frame Frame, position int64) error {
 		if frame.BaseOffset < s.next {
 			return fmt.Errorf("frame %d-%d follows offset %d", frame.BaseOffset, frame.LastOffset, s.next)
 		}
@@ -267,78 +265,6 @@ func loadIndexes(d disk.Disk, dir string, s *segment) (index *segmentIndex, cove
 	last := len(times.entries) - 1
 	index = &segmentIndex{offsets: offsets.entries, times: times.entries[:last:last], maxTime: times.entries[last].key}
 	return index, offsets.covered, offsets.next, nil
-}
-
-// frameError says that the bytes at position are no whole, undamaged frame.
-type frameError struct {
-	position int64
-	err      error
-}
-
-func (e *frameError) Error() string { return fmt.Sprintf("byte %d: %v", e.position, e.err) }
-func (e *frameError) Unwrap() error { return e.err }
-
-const scanBuffer = 1 << 20
-
-// scan reads the frames of file[from:size], verifies each and gives it to visit. It stops at the first that is not whole and
-// undamaged, or that visit refuses, with a *frameError; an I/O error is returned as it is.
-func scan(file io.ReaderAt, framing Framing, from, size int64, visit func(frame Frame, position int64, bytes []byte) error) error {
-	buffer := make([]byte, 0, min(scanBuffer, size-from))
-	for position := from; position < size; {
-		bytes, err := fill(file, buffer, position, size)
-		if err != nil {
-			return err
-		}
-		buffer = bytes
-		consumed := 0
-		for consumed < len(buffer) {
-			rest := buffer[consumed:]
-			at := position + int64(consumed)
-			frame, err := parse(framing, rest)
-			if err != nil {
-				if need := wanted(framing, rest); consumed > 0 && at+int64(need) <= size && need > len(rest) {
-					break // it may be whole beyond the buffer
-				} else if need > len(rest) && at+int64(need) <= size {
-					buffer = make([]byte, 0, need)
-					break
-				}
-				return &frameError{at, err}
-			}
-			if err := framing.Verify(rest[:frame.Size]); err != nil {
-				return &frameError{at, err}
-			}
-			if err := visit(frame, at, rest[:frame.Size]); err != nil {
-				return &frameError{at, err}
-			}
-			consumed += frame.Size
-		}
-		position += int64(consumed)
-	}
-	return nil
-}
-
-// wanted tells how many bytes the frame at the beginning of bytes needs, as far as can be known.
-func wanted(framing Framing, bytes []byte) int {
-	if len(bytes) < framing.HeaderSize() {
-		return framing.HeaderSize()
-	}
-	frame, err := framing.Parse(bytes[:framing.HeaderSize()])
-	if err != nil || frame.Size > framing.MaxSize() {
-		return 0
-	}
-	return frame.Size
-}
-
-func fill(file io.ReaderAt, buffer []byte, position, size int64) ([]byte, error) {
-	buffer = buffer[:min(int64(cap(buffer)), size-position)]
-	n, err := file.ReadAt(buffer, position)
-	if n < len(buffer) {
-		if err == nil || errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
-	}
-	return buffer, nil
 }
 
 // The start file keeps Start over restarts: | start i64 | crc32c u32 |, replaced as a whole.

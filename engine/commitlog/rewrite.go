@@ -71,7 +71,7 @@ func (r *Rewrite) Append(frames []byte) error {
 	for at := 0; at < len(frames); {
 		frame, err := parse(r.log.framing, frames[at:])
 		if err == nil {
-			err = r.log.framing.Verify(frames[at : at+frame.Size])
+			err = Verify(r.log.framing, frames[at:at+frame.Size])
 		}
 		if err == nil && (frame.BaseOffset < r.after || frame.LastOffset < frame.BaseOffset || frame.LastOffset >= r.to) {
 			err = fmt.Errorf("%w: frame %d-%d is not between %d and %d", ErrOutOfOrder, frame.BaseOffset, frame.LastOffset, r.after, r.to)

@@ -8,13 +8,23 @@ import (
 	"sync"
 )
 
-// Section is a piece of a segment: whole frames that a reader may hand on without looking at them. It keeps its file open until Close.
+// Section is a piece of a segment: whole frames that were checked when it was made, so that a reader may hand them on without looking at
+// them. It keeps its file open until Close.
 type Section struct {
 	// Base is the base offset of the first frame; of an empty section, the offset that was asked for.
 	Base     int64
 	handle   *handle
 	position int64
 	size     int64
+	kept     []byte // what is in it, where reading it again is expensive: of a moved segment
+}
+
+// take makes the section the frames from..end, which the walk has checked.
+func (s *Section) take(w *walk, from, end int64) {
+	s.position, s.size = from, end-from
+	if w.view.moved {
+		s.kept = w.kept[:end-from]
+	}
 }
 
 // Size is the section's length in bytes.
@@ -23,7 +33,7 @@ func (s *Section) Size() int64 { return s.size }
 // Close lets go of the file. The section cannot be read any more.
 func (s *Section) Close() error {
 	s.handle.release()
-	s.handle = nil
+	s.handle, s.kept = nil, nil
 	return nil
 }
 
@@ -43,6 +53,10 @@ func (s *Section) ReadInto(bytes []byte) error {
 	}
 	if int64(len(bytes)) > s.size {
 		return fmt.Errorf("read %d bytes of a section of %d: %w", len(bytes), s.size, ErrOutOfRange)
+	}
+	if s.kept != nil {
+		copy(bytes, s.kept)
+		return nil
 	}
 	n, err := s.handle.file.ReadAt(bytes, s.position)
 	if n == len(bytes) {
@@ -81,6 +95,10 @@ func (s *Section) WriteTo(w io.Writer) (int64, error) {
 	}
 	if s.handle == nil {
 		return 0, ErrClosed
+	}
+	if s.kept != nil {
+		n, err := w.Write(s.kept)
+		return int64(n), err
 	}
 	if file := s.handle.file.OSFile(); file != nil {
 		if conn := socketOf(w); conn != nil {

@@ -26,12 +26,11 @@ type segment struct {
 	handle *handle
 	index  *segmentIndex // nil while a sealed segment is not open
 
-	maxTime    int64     // largest time of a frame, ns since 1970, of a sealed segment; 0: none
-	began      time.Time // when this process made or opened it
-	provenance provenance
-	open       *openSegment // its place in the pool; nil when it has none
-	moved      bool         // it is on the medium
-	pinned     bool         // its file has not its own name yet, so that it must stay open
+	maxTime int64        // largest time of a frame, ns since 1970, of a sealed segment; 0: none
+	began   time.Time    // when this process made or opened it
+	open    *openSegment // its place in the pool; nil when it has none
+	moved   bool         // it is on the medium
+	pinned  bool         // its file has not its own name yet, so that it must stay open
 }
 
 func (s *segment) file(dir, suffix string) string {
@@ -91,15 +90,20 @@ func parse(framing Framing, bytes []byte) (Frame, error) {
 	if len(bytes) < framing.HeaderSize() {
 		return Frame{}, fmt.Errorf("%d bytes are left of a frame's header of %d", len(bytes), framing.HeaderSize())
 	}
-	frame, err := framing.Parse(bytes[:framing.HeaderSize()])
+	return parseHeader(framing, bytes[:framing.HeaderSize()], int64(len(bytes)))
+}
+
+// parseHeader reads a header and checks that the frame can be, in what is left from its first byte on.
+func parseHeader(framing Framing, header []byte, left int64) (Frame, error) {
+	frame, err := framing.Parse(header)
 	if err != nil {
 		return Frame{}, err
 	}
 	if frame.Size < framing.HeaderSize() || frame.Size > framing.MaxSize() {
 		return Frame{}, fmt.Errorf("a frame of %d bytes is not between %d and %d", frame.Size, framing.HeaderSize(), framing.MaxSize())
 	}
-	if frame.Size > len(bytes) {
-		return Frame{}, fmt.Errorf("%d bytes are left of a frame of %d", len(bytes), frame.Size)
+	if int64(frame.Size) > left {
+		return Frame{}, fmt.Errorf("%d bytes are left of a frame of %d", left, frame.Size)
 	}
 	return frame, nil
 }

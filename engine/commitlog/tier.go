@@ -143,7 +143,7 @@ func (u *Upload) copy(ctx context.Context) error {
 		return err
 	}
 	defer v.release()
-	if err := l.check(v, 0, v.size); err != nil {
+	if err := l.checkAll(v); err != nil {
 		return err
 	}
 	name := l.config.Tier.name(s)
@@ -186,7 +186,6 @@ func (u *Upload) Adopt() error {
 	l.mu.Lock()
 	held := l.forget(s)
 	s.index, s.moved = nil, true
-	s.provenance = provenance{trusted: s.size} // its new place vouches for itself, when it is read
 	l.mu.Unlock()
 	held.release()
 	// The indexes stay. The file may stay after an error, too: the next Open removes it.

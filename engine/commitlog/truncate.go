@@ -108,7 +108,7 @@ func (l *Log) truncateLast(next int64) error {
 	defer v.release()
 	end, _, err := v.find(l.framing, floor(v.index.offsets, next), func(frame Frame, _ int64) bool { return frame.LastOffset >= next })
 	if err != nil || end < 0 {
-		return err
+		return l.underTruncation(v, err)
 	}
 	last := active.base
 	if end > 0 {
@@ -120,13 +120,13 @@ func (l *Log) truncateLast(next int64) error {
 			return position >= end
 		})
 		if err != nil {
-			return err
+			return l.underTruncation(v, err)
 		}
 	}
 	index := rebuiltIndex(v.index, end)
 	l.mu.Lock()
 	active.size, active.next, active.index = end, last, &index
-	active.provenance.cut(end)
+	l.cuts++ // of readers that looked since the mark was lowered, too
 	l.next = max(last, l.start)
 	l.synced = min(l.synced, l.next)
 	l.mu.Unlock()

@@ -27,18 +27,16 @@ func (framing) Parse(header []byte) (commitlog.Frame, error) {
 	offset := int64(binary.BigEndian.Uint64(header[4:]))
 	return commitlog.Frame{Size: int(binary.BigEndian.Uint32(header)), BaseOffset: offset, LastOffset: offset}, nil
 }
-func (framing) Verify(frame []byte) error {
-	if crc32.ChecksumIEEE(frame[headerSize:]) != binary.BigEndian.Uint32(frame[12:]) {
-		return errors.New("checksum")
-	}
-	return nil
+
+func (framing) Checksum(header []byte) commitlog.Checksum {
+	return commitlog.Checksum{From: headerSize, Want: binary.BigEndian.Uint32(header[12:])}
 }
 
 func frame(offset int64, payload int) []byte {
 	frame := bytes.Repeat([]byte{byte(offset)}, headerSize+payload)
 	binary.BigEndian.PutUint32(frame, uint32(len(frame)))
 	binary.BigEndian.PutUint64(frame[4:], uint64(offset))
-	binary.BigEndian.PutUint32(frame[12:], crc32.ChecksumIEEE(frame[headerSize:]))
+	binary.BigEndian.PutUint32(frame[12:], crc32.Checksum(frame[headerSize:], crc32.MakeTable(crc32.Castagnoli)))
 	return frame
 }
 

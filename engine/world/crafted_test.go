@@ -56,7 +56,8 @@ func crafted() []trace.Record {
 	r.at("kafka-1", trace.LatencyMeasured{Operation: "produce", Buckets: []trace.LatencyBucket{{UpToMicros: 841, Count: 12}, {UpToMicros: 6728, Count: 1}}})
 	r.at("kafka-2", trace.UnsyncedLost{Bytes: 4096, Files: 1})
 	start("bookie-9", "bookie", 9, map[string]string{"bookie": "127.0.0.1:3189"})
-	r.at("bookie-9", trace.DiskChanged{DelayMS: 20, FailSync: true}, trace.DiskCorrupted{File: "entries/0.log", Offset: 77, Bit: 3}, trace.DiskChanged{},
+	r.at("bookie-9", trace.DiskChanged{DelayMS: 20, FailSync: true}, trace.DiskCorrupted{File: "entries/0.log", Offset: 77, Bit: 3},
+		trace.DamageFound{File: "entries/0.log", Position: 40, Reason: "its checksum is wrong"}, trace.DiskChanged{},
 		trace.DiskChanged{Full: true}, trace.NodeStopped{Reason: "stopped"}, trace.NodeRemoved{}, trace.DiskChanged{})
 	start("kafka-8", "kafka", 8, nil)
 	r.at("kafka-8", trace.DiskChanged{Full: true})

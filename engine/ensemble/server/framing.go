@@ -51,15 +51,9 @@ func (EntryFraming) Parse(header []byte) (commitlog.Frame, error) {
 	return commitlog.Frame{Size: int(size), BaseOffset: int64(index), LastOffset: int64(index), Time: time.Time{}}, nil
 }
 
-// Verify implements [commitlog.Framing].
-func (EntryFraming) Verify(frame []byte) error {
-	if len(frame) < entryHeaderSize {
-		return errors.New("a Raft entry is cut short")
-	}
-	if stored, computed := binary.BigEndian.Uint32(frame[4:]), crc32.Checksum(frame[8:], castagnoli); stored != computed {
-		return fmt.Errorf("a Raft entry's checksum is %08x, but its bytes give %08x", stored, computed)
-	}
-	return nil
+// Checksum implements [commitlog.Framing].
+func (EntryFraming) Checksum(header []byte) commitlog.Checksum {
+	return commitlog.Checksum{From: 8, Want: binary.BigEndian.Uint32(header[4:])}
 }
 
 func appendEntryFrame(out []byte, entry *raftpb.Entry) []byte {
@@ -74,7 +68,7 @@ func appendEntryFrame(out []byte, entry *raftpb.Entry) []byte {
 	return out
 }
 
-// DecodeEntry reads one frame that Parse and Verify found good, and returns what follows it.
+// DecodeEntry reads one frame, checks it, and returns what follows it.
 func DecodeEntry(frames []byte) (entry *raftpb.Entry, rest []byte, err error) {
 	var framing EntryFraming
 	if len(frames) < entryHeaderSize {
@@ -87,8 +81,8 @@ func DecodeEntry(frames []byte) (entry *raftpb.Entry, rest []byte, err error) {
 	if frame.Size > len(frames) {
 		return nil, nil, errors.New("a Raft entry is cut short")
 	}
-	if err := framing.Verify(frames[:frame.Size]); err != nil {
-		return nil, nil, err
+	if err := commitlog.Verify(framing, frames[:frame.Size]); err != nil {
+		return nil, nil, fmt.Errorf("the Raft entry at index %d: %w", frame.BaseOffset, err)
 	}
 	entryType := raftpb.EntryType(frames[24])
 	return &raftpb.Entry{

@@ -123,13 +123,12 @@ func (op *fetchOperation) Ready() bool {
 		if op.body.MinBytes <= 1 {
 			return true
 		}
-		section, readErr := view.records.ReadBelow(target.offset, limit, int(min(target.maxBytes, op.maxBytes)))
+		size, readErr := view.records.SizeBelow(target.offset, limit, int(min(target.maxBytes, op.maxBytes)))
 		if readErr != nil {
 			p.logger.Debug("a fetch meets an error", "error", readErr)
 			return true
 		}
-		bytes += section.Size()
-		section.Close()
+		bytes += size
 		if bytes >= int64(op.body.MinBytes) {
 			return true
 		}

@@ -118,8 +118,7 @@ func (op *fetchOperation) read(target *fetchTarget, left int32, first bool) *fet
 	case errors.Is(readErr, commitlog.ErrOutOfRange):
 		result.err = kerr.OffsetOutOfRange // the log was cut between the look and the read
 	case readErr != nil:
-		p.logger.Error("records cannot be read", "offset", target.offset, "error", readErr)
-		result.err = kerr.KafkaStorageError
+		result.err = p.cannotRead(target.offset, readErr)
 	case section.Size() == 0 || section.Size() > int64(most) && !first:
 		section.Close()
 	default:

@@ -53,10 +53,10 @@ func (f *fetcher) fetch(ctx context.Context, connection *brokerConnection, list 
 }
 
 // reportPartition logs why a partition waits. That the leader does not know its role yet, or no longer has it, is the normal course of
-// things.
+// things; that its records are damaged is not.
 func (f *fetcher) reportPartition(item following, err error) {
 	level := slog.LevelWarn
-	if kerr.IsRetriable(err) || errors.Is(err, errStaleFetch) || errors.Is(err, kerr.FencedLeaderEpoch) {
+	if kerr.IsRetriable(err) && !errors.Is(err, kerr.CorruptMessage) || errors.Is(err, errStaleFetch) || errors.Is(err, kerr.FencedLeaderEpoch) {
 		level = slog.LevelDebug
 	}
 	item.partition.logger.Log(context.Background(), level, "a fetched partition waits", "leader", f.leader, "epoch", item.epoch, "reason", err)

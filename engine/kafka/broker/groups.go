@@ -113,6 +113,7 @@ func (l offsetsLog) Read(index int32, offset int64, maxBytes int) ([]byte, error
 	}
 	section, err := p.view.Load().records.Read(offset, maxBytes)
 	if err != nil {
+		p.cannotRead(offset, err)
 		return nil, err
 	}
 	defer section.Close()

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -97,8 +98,7 @@ func (b *Broker) listOffset(body *kmsg.ListOffsetsRequest, topic string, asked k
 	}
 	found, err := search(view, limit, asked.Timestamp)
 	if err != nil {
-		p.logger.Error("an offset cannot be looked up", "timestamp", asked.Timestamp, "error", err)
-		return foundOffset{}, kerr.KafkaStorageError
+		return foundOffset{}, p.cannotRead(-1, fmt.Errorf("look up the offset of timestamp %d: %w", asked.Timestamp, err))
 	}
 	return found, nil
 }

@@ -26,6 +26,7 @@ type partition struct {
 
 	// Owned by run.
 	log          *replicalog.Log
+	damage       map[place]struct{} // of the log, what was told
 	state        *replica.Partition
 	settings     configs.TopicSettings
 	sinceSync    int64 // records

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"twinlog/engine/commitlog"
 	"twinlog/engine/kafka/broker/records"
 	"twinlog/engine/kafka/replica"
 	"twinlog/engine/trace"
@@ -53,7 +54,7 @@ func (p *partition) appendAsFollower(epoch int32, batches []byte, leaderHighWate
 func wholeBatches(batches []byte, next int64) (whole []byte, count int, err error) {
 	size := 0
 	err = records.Each(batches, func(h records.Header, batch []byte) error {
-		if err := (records.Framing{}).Verify(batch); err != nil {
+		if err := commitlog.Verify(records.Framing{}, batch); err != nil {
 			return err
 		}
 		if h.BaseOffset < next {

@@ -94,6 +94,7 @@ type Bookie struct {
 	tracer *trace.Tracer
 	logger *slog.Logger
 	ready  chan struct{}
+	damage damageReport
 
 	storage *storage
 	journal *journal

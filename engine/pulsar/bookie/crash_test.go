@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"twinlog/engine/commitlog"
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
 	"twinlog/engine/pulsar/bookkeeper/metadata/memorystore"
@@ -204,7 +205,7 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, records []byte) {
 		_ = eachRecord(records, func(record []byte, _ int) error {
 			recordIDs(record)
-			return recordFraming{}.Verify(record)
+			return commitlog.Verify(recordFraming{}, record)
 		})
 	})
 }

@@ -124,7 +124,7 @@ func readRecords(log *commitlog.Log, from int64, visit func(records []byte, posi
 		err = eachRecord(records, func(record []byte, _ int) error {
 			frame, err := recordFraming{}.Parse(record)
 			last = frame.LastOffset
-			return errors.Join(err, recordFraming{}.Verify(record))
+			return err
 		})
 		if err == nil {
 			err = visit(records, position)
@@ -159,8 +159,8 @@ func (e *entryLog) next() int64 {
 
 var errLogGone = errors.New("entry log was removed")
 
-// readRecord reads a record that the index has.
-func (e *entryLog) readRecord(p place) ([]byte, error) {
+// readRecord reads the record that an index has at a place.
+func (e *entryLog) readRecord(p place, ledger, entry int64) ([]byte, error) {
 	log, err := e.acquire()
 	if err != nil {
 		return nil, err
@@ -175,8 +175,11 @@ func (e *entryLog) readRecord(p place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := (recordFraming{}).Verify(record); err != nil {
-		return nil, fmt.Errorf("entry log %d, byte %d: %w", e.base, p.position, err)
+	if len(record) < minimumRecord {
+		return nil, fmt.Errorf("entry log %d, byte %d: a record of %d bytes", e.base, p.position, len(record))
+	}
+	if l, n := recordIDs(record); l != ledger || n != entry {
+		return nil, fmt.Errorf("entry log %d, byte %d: entry %d of ledger %d where entry %d of ledger %d is expected", e.base, p.position, n, l, entry, ledger)
 	}
 	return record, nil
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"path"
 	"slices"
 	"sort"
 
+	"twinlog/engine/commitlog"
 	"twinlog/engine/disk"
 )
 
@@ -26,7 +28,10 @@ import (
 //	record row:  | entry i64 | position u32 | size u32 |
 //
 // Ledger rows are sorted by ledger, the record rows of a ledger by entry. The ledger rows stay in memory; a record row is found by
-// binary search in the file. "Next sequence" is the log's, in every row.
+// binary search in the file. "Next sequence" is the log's, in every row. The checksum is over all that comes before it.
+//
+// A row is believed when it leads to the entry that was asked for. When it does not, or when no row is found, the whole file is checked
+// first: a bookie that says of an entry that it never had it is believed by a ledger's recovery.
 const (
 	indexFile       = "ledgers.index"
 	indexMagic      = "TLEI"
@@ -159,6 +164,30 @@ func readIndex(file disk.File) (*sealedIndex, error) {
 		index.next = int64(binary.BigEndian.Uint64(row[24:]))
 	}
 	return index, nil
+}
+
+// damage checks the file as it is now: nil, or an error that tells of it.
+func (x *sealedIndex) damage() error {
+	size, err := x.file.Size()
+	if err != nil || size < indexHeaderSize+4 {
+		return errors.Join(err, x.damaged("it is %d bytes long", size))
+	}
+	sum := crc32.New(castagnoli)
+	var stored [4]byte
+	if _, err = io.Copy(sum, io.NewSectionReader(x.file, 0, size-4)); err == nil {
+		_, err = x.file.ReadAt(stored[:], size-4)
+	}
+	if err != nil {
+		return fmt.Errorf("read entry log index %s: %w", x.file.Name(), err)
+	}
+	if wanted := binary.BigEndian.Uint32(stored[:]); sum.Sum32() != wanted {
+		return x.damaged("its checksum is %08x, but its bytes give %08x", wanted, sum.Sum32())
+	}
+	return nil
+}
+
+func (x *sealedIndex) damaged(format string, args ...any) error {
+	return &commitlog.CorruptError{File: x.file.Name(), Err: fmt.Errorf(format, args...)}
 }
 
 // find finds a ledger's row.

@@ -2,7 +2,6 @@ package bookie
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 
@@ -58,13 +57,8 @@ func (recordFraming) Parse(header []byte) (commitlog.Frame, error) {
 	return commitlog.Frame{Size: int(size), BaseOffset: sequence, LastOffset: sequence}, nil
 }
 
-var errChecksum = errors.New("record checksum does not match")
-
-func (recordFraming) Verify(record []byte) error {
-	if len(record) < minimumRecord || crc32.Checksum(record[8:], castagnoli) != binary.BigEndian.Uint32(record[4:]) {
-		return errChecksum
-	}
-	return nil
+func (recordFraming) Checksum(header []byte) commitlog.Checksum {
+	return commitlog.Checksum{From: 8, Want: binary.BigEndian.Uint32(header[4:])}
 }
 
 // appendRecord appends a record whose entry is given in pieces.

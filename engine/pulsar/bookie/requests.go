@@ -176,6 +176,6 @@ func (c *connection) status(r *wire.Request, err error) wire.Status {
 	case errors.Is(err, errNoEntry):
 		return wire.NoEntry
 	}
-	c.bookie.logger.Error("bookie cannot read", "ledger", r.Ledger, "entry", r.Entry, "error", err)
+	c.bookie.cannotRead(r.Ledger, r.Entry, err)
 	return wire.IOError
 }

@@ -182,8 +182,10 @@ func (Framing) Parse(header []byte) (commitlog.Frame, error) {
 // maxTimestamp is where a timestamp in milliseconds no longer fits in nanoseconds (the year 2262).
 const maxTimestamp = (1<<63 - 1) / 1_000_000
 
-// Verify implements commitlog.Framing.
-func (Framing) Verify(frame []byte) error { return verify(frame) }
+// Checksum implements commitlog.Framing.
+func (Framing) Checksum(header []byte) commitlog.Checksum {
+	return commitlog.Checksum{From: 21, Want: binary.BigEndian.Uint32(header[17:])}
+}
 
 // MaxSize implements commitlog.Framing.
 func (Framing) MaxSize() int { return MaxBatchSize }

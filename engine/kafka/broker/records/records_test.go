@@ -13,6 +13,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"twinlog/engine/commitlog"
 )
 
 var lenient = Rules{MaxBatchBytes: 1 << 20, BeforeMaxMS: -1, AfterMaxMS: -1, ProduceVersion: 11}
@@ -190,7 +192,7 @@ func FuzzValidate(f *testing.F) {
 		if err != nil || frame.Size != len(batch) || frame.LastOffset != 99+int64(h.Count) {
 			t.Errorf("a valid batch cannot be framed: %+v, %v", frame, err)
 		}
-		if err := (Framing{}).Verify(batch); err != nil {
+		if err := commitlog.Verify(Framing{}, batch); err != nil {
 			t.Errorf("a valid batch does not verify once it has its place: %v", err)
 		}
 	})
