@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { en } from '../i18n/en';
 import { format } from '../i18n/message';
-import { craftedRecords, snapshotAt } from '../trace/run.fixture';
+import { craftedRecords, readLines, snapshotAt } from '../trace/run.fixture';
 import { TraceStore } from '../trace/store';
 import type { TypedRecord, WireRecord } from '../trace/types';
 import { factsOf } from './facts';
@@ -140,4 +140,19 @@ it('the shape of a log is told in words, among what is routine', () => {
   const record = { n: 1, time: 0, node: 'kafka-2', seq: 1, kind: 'kafka.logShapeChanged', data: { topic: 'orders', partition: 0, segments: [], segmentCount: 2, epochs: [{ epoch: 5, start: 9 }] } } as unknown as TypedRecord;
   expect(told(record)).toBe('the log of orders-0 on kafka-2 has 2 segments; its newest leader epoch is 5');
   expect(isEveryday(record)).toBe(true);
+});
+
+it('every kind of record that the recorded runs hold is told in words, not by the name of its kind', () => {
+  const kinds = new Set<string>();
+  const walk = new TraceStore({ records: 1_000_000, checkpointEvery: 1_000_000 });
+  for (const lines of [craftedRecords(), (readLines('classroom.jsonl.gz') as WireRecord[]).map((record, index) => ({ ...record, n: index + 1 }))]) {
+    walk.reset(snapshotAt(0));
+    walk.append(lines, (record, state) => {
+      kinds.add(record.kind);
+      const { key, params } = recordText(record, state);
+      expect(key, record.kind).not.toBe('record.other');
+      expect(format(en, 'en', key, params), record.kind).not.toMatch(/\{\w+\}|undefined|NaN/);
+    });
+  }
+  expect(kinds.size).toBeGreaterThan(70);
 });

@@ -2,6 +2,7 @@ import type { Text } from '../i18n/message';
 import type { State, TypedRecord } from '../trace/types';
 import type { Fact } from './facts';
 import { topicLabel } from './pulsar';
+import { routineText } from './routine';
 import { sentenceOf } from './story';
 import { named, replicaOf, type Thing } from './things';
 
@@ -100,7 +101,7 @@ function everydayText(record: TypedRecord): Text {
     case 'node.started':
       return { key: 'record.started', params: { node } };
     default:
-      return { key: 'record.other', params: { node, kind: record.kind } };
+      return routineText(record) ?? { key: 'record.other', params: { node, kind: record.kind } };
   }
 }
 
