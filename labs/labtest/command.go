@@ -61,8 +61,9 @@ func Commands() []*cobra.Command {
 
 // job is a lab in a catalogue.
 type job struct {
-	files fs.FS
-	id    string
+	files   fs.FS
+	id      string
+	minutes int // that a student needs
 }
 
 func jobs(named []string) (list []job, err error) {
@@ -70,7 +71,7 @@ func jobs(named []string) (list []job, err error) {
 		all, err := lab.LoadAll(catalogue.Files)
 		for _, l := range all {
 			if l != nil {
-				list = append(list, job{catalogue.Files, l.ID})
+				list = append(list, job{catalogue.Files, l.ID, l.Minutes})
 			}
 		}
 		return list, err
@@ -88,10 +89,11 @@ func jobs(named []string) (list []job, err error) {
 			}
 			files = only{files, id}
 		}
-		if _, err := lab.Load(files, id, nil); err != nil {
+		l, err := lab.Load(files, id, nil)
+		if err != nil {
 			return nil, err
 		}
-		list = append(list, job{only{files, id}, id})
+		list = append(list, job{only{files, id}, id, l.Minutes})
 	}
 	return list, nil
 }
@@ -119,6 +121,8 @@ func run(ctx context.Context, out io.Writer, chosen options, named []string) err
 	if !chosen.json {
 		fmt.Fprintf(out, "seed %d, %d random sequences for each lab\n", chosen.seed, chosen.random)
 	}
+	// The long ones first, so that at the end no classroom waits for another.
+	slices.SortStableFunc(list, func(a, b job) int { return b.minutes - a.minutes })
 	queue := make(chan job, len(list))
 	for _, each := range list {
 		queue <- each
