@@ -2,7 +2,7 @@ import type { en } from './en';
 
 export type Key = keyof typeof en;
 
-/** A message with forms by number: the parameter "count" picks one. Chinese needs "other" only. */
+/** A message with forms by number: the parameter "count" picks one. Chinese needs "other" only. For a number of another name see PARAMETER. */
 export interface Forms {
   one?: string;
   other: string;
@@ -29,20 +29,28 @@ export const LANGUAGES: readonly { id: Language; name: string; locale: string }[
   { id: 'zh', name: '中文', locale: 'zh-Hans' },
 ];
 
+/** {name}, or {name|one|other}: the word that goes with the number of that name. */
+const PARAMETER = /\{(\w+)(?:\|([^|{}]*)\|([^|{}]*))?\}/g;
+
 /** Puts the parameters into a message. Numbers, lists and plural forms follow the language. */
 export function format(catalogue: Catalogue, language: Language, key: Key, params: Params = {}): string {
   const message = catalogue[key];
-  const pattern = typeof message === 'string' ? message : pickForm(message, language, params.count);
-  return pattern.replace(/\{(\w+)\}/g, (whole, name: string) => {
+  const pattern = typeof message === 'string' ? message : plural(language, params.count, message.one ?? message.other, message.other);
+  return pattern.replace(PARAMETER, (whole, name: string, one: string | undefined, other = '') => {
     const value = params[name];
+    if (one !== undefined) return plural(language, value, one, other);
     return value === undefined ? whole : formatParam(catalogue, language, value);
   });
 }
 
-function pickForm(forms: Forms, language: Language, count: Param | undefined): string {
-  const rule = new Intl.PluralRules(language).select(typeof count === 'number' ? count : 0);
-  return rule === 'one' && forms.one !== undefined ? forms.one : forms.other;
+/** The form that a number asks for: the only place where that is decided. A number that is rounded when it is written is rounded here as well. */
+function plural(language: Language, count: Param | undefined, one: string, other: string): string {
+  let rules = plurals.get(language);
+  if (!rules) plurals.set(language, (rules = new Intl.PluralRules(language, { maximumFractionDigits: 2 })));
+  return rules.select(typeof count === 'number' ? count : 0) === 'one' ? one : other;
 }
+
+const plurals = new Map<Language, Intl.PluralRules>();
 
 function formatParam(catalogue: Catalogue, language: Language, value: Param): string {
   if (typeof value === 'string') return value;

@@ -14,7 +14,7 @@ export const pulsar = {
   'pulsar.rateIn': 'in {rate}/s',
   'pulsar.rateOut': 'out {rate}/s',
   'pulsar.connections': { one: '1 connection', other: '{count} connections' },
-  'pulsar.cache': 'Cache of the newest entries, outside the heap: {used} of {limit}; {hits} entries read from it, {misses} from bookies',
+  'pulsar.cache': 'Cache of the newest entries, outside the heap: {used} of {limit}; {hits} {hits|entry|entries} read from it, {misses} from bookies',
   'pulsar.cacheShort': 'cache',
   'pulsar.cacheHits': '{percent} % hits',
 
@@ -60,8 +60,8 @@ export const pulsar = {
   'cursor.legend.mark': 'mark-delete',
 
   'record.lookup': '{node} answers the lookup of {topic}, bundle {bundle}: {result} {url}',
-  'record.brokerMeasured': '{node} takes {in} messages a second and sends {out}',
-  'record.subscriptionMeasured': '{subscription}: mark-delete position {ledger}:{entry}, {pending} entries with consumers, backlog {backlog}',
+  'record.brokerMeasured': '{node} takes {in} {in|message|messages} a second and sends {out}',
+  'record.subscriptionMeasured': '{subscription}: mark-delete position {ledger}:{entry}, {pending} {pending|entry with a consumer|entries with consumers}, backlog {backlog}',
 
   'table.load': 'Pulsar-mode brokers: load and cache',
   'table.rateIn': 'Messages/s in',

@@ -45,7 +45,7 @@ export const runs = {
   'run.openingNamed': 'Opening “{name}”',
   'run.step.file': 'the file is sent and checked',
   'run.step.state': 'looking for the state that it begins with',
-  'run.step.records': '{done} of {of} records, {percent} %',
+  'run.step.records': '{done} of {of} {of|record|records}, {percent} %',
   'begin.fetching': 'Fetching what happened before this page was opened',
   'begin.percent': '{percent} %',
   'begin.failed': 'What happened before this page was opened could not be fetched.',

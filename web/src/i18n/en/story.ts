@@ -32,7 +32,7 @@ export const story = {
   'story.voteRefused': '{node} refuses {candidate} its vote of term {term}.',
   'story.voted': '{node} votes for {candidate} in term {term}.',
   'story.votedForItself': '{node} begins term {term} and votes for itself.',
-  'story.unsyncedLost': '{node} lost {bytes} bytes that it had not synced.',
+  'story.unsyncedLost': '{node} lost {bytes} {bytes|byte|bytes} that it had not synced.',
   'story.diskFull': 'The disk of {node} is full.',
   'story.diskFailsSync': 'The disk of {node} fails at every sync.',
   'story.diskSlow': 'The disk of {node} takes {delay} ms more for each operation.',

@@ -9,7 +9,7 @@ export const compare: Translation<typeof en> = {
   'chart.shares': '各 broker 领导的分区与拥有的 bundle',
 
   'diff.title': '同样的故障，两边各发生了什么',
-  'diff.empty': '在任意一边 kill、停止或暂停一个节点：之后发生的事会逐秒列在这里。',
+  'diff.empty': '在任意一边杀死、停止或暂停一个节点：之后发生的事会逐秒列在这里。',
   'diff.fault': '{side}的故障',
   'diff.after': '+{seconds} 秒',
   'diff.ledAgain': '所有分区重新有 leader',

@@ -43,6 +43,6 @@ export const story: Translation<typeof en> = {
   'story.nodeRemoved': '{node} 已从教室里移除。',
   'story.bookieReadOnly': '{node} 的磁盘已满：它转为只读，拒绝写入，但继续提供读取。',
   'story.bookieWritable': '{node} 的磁盘又有了空间：恢复接受写入。',
-  'story.controllerRefused': '{node} 拒绝了 {controller} 发来的 {name}：其控制器纪元为 {epoch}，而最新的是 {newest}。',
+  'story.controllerRefused': '{node} 拒绝了 {controller} 发来的 {name}：其中的 controller epoch 为 {epoch}，而最新的是 {newest}。',
   'story.ledgerClosedEmpty': 'ledger {ledger} 已关闭，里面从未写过东西。',
 };
