@@ -313,7 +313,7 @@ export const views = [
     open: async (page, url) => {
       await form('Famous situations')(page, url);
       await drawer(page).getByRole('button', { name: /^Play: .*bookie/i }).click();
-      await drawer(page).locator('li[aria-current=step]').first().waitFor();
+      await drawer(page).locator('li[aria-current=step], li .message').first().waitFor();
       await rest(page, 4);
     },
     close: async (page, url) => {
