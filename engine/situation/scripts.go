@@ -101,7 +101,7 @@ var splitVote = script{
 		},
 		Steps: []Text{
 			{EN: "Cut the link between {a} and {b}.", ZH: "切断 {a} 与 {b} 之间的链路。"},
-			{EN: "Kill the leader, {leader}, and watch {a} and {b} ask for votes in vain.", ZH: "杀掉 leader {leader}，观察 {a} 和 {b} 拉票都得不到多数。"},
+			{EN: "Kill the leader, {leader}, and watch {a} and {b} ask for votes in vain.", ZH: "杀死 leader {leader}，观察 {a} 和 {b} 拉票都得不到多数。"},
 			{EN: "Heal the link: one of the two wins.", ZH: "恢复链路：两者之一胜出。"},
 			{EN: "Start {leader} again: it follows.", ZH: "重新启动 {leader}：它成为 follower。"},
 		},

@@ -249,7 +249,7 @@ var deadBookie = script{
 		},
 		Steps: []Text{
 			{EN: "Publish to {topic}; ledger {ledger} is written.", ZH: "向 {topic} 发布消息；写入的是 ledger {ledger}。"},
-			{EN: "Kill {bookie}, one of its ensemble.", ZH: "杀掉其 ensemble 中的 {bookie}。"},
+			{EN: "Kill {bookie}, one of its ensemble.", ZH: "杀死其 ensemble 中的 {bookie}。"},
 			{EN: "The ensemble changes: another bookie takes its place from entry {entry} on.", ZH: "ensemble 变更：从 entry {entry} 起由另一台 bookie 顶替。"},
 			{EN: "Start {bookie} again: it serves what it has.", ZH: "重新启动 {bookie}：它继续提供已有的数据。"},
 		},

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -76,12 +77,20 @@ func keysOf(m map[string]string) func(func(string) bool) {
 	}
 }
 
+// counted is a number with its noun: 1 replica, 3 replicas.
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
 const kafkaServer = " --bootstrap-server " + KafkaPlaceholder
 
 func (a *KafkaCreateTopic) told() told {
 	return told{
-		fmt.Sprintf("Create the Kafka topic %s: %d partitions, %d replicas", a.Topic, a.Partitions, a.Replication),
-		fmt.Sprintf("创建 Kafka 主题 %s：%d 个分区，%d 个副本", a.Topic, a.Partitions, a.Replication),
+		fmt.Sprintf("Create the Kafka topic %s: %s, %s", a.Topic, counted(int(a.Partitions), "partition"), counted(int(a.Replication), "replica")),
+		fmt.Sprintf("创建 Kafka topic %s：%d 个分区，%d 个副本", a.Topic, a.Partitions, a.Replication),
 		fmt.Sprintf("kafka-topics.sh%s --create --topic %s --partitions %d --replication-factor %d%s", kafkaServer, a.Topic, a.Partitions, a.Replication, options(a.Config, "--config")),
 	}
 }
@@ -89,13 +98,13 @@ func (a *KafkaCreateTopic) told() told {
 func (a *KafkaConfigure) told() told {
 	settings := strings.TrimSpace(options(a.Config, ""))
 	return told{
-		fmt.Sprintf("Set %s on the topic %s", settings, a.Topic), fmt.Sprintf("在主题 %s 上设置 %s", a.Topic, settings),
+		fmt.Sprintf("Set %s on the topic %s", settings, a.Topic), fmt.Sprintf("在 topic %s 上设置 %s", a.Topic, settings),
 		fmt.Sprintf("kafka-configs.sh%s --alter --topic %s%s", kafkaServer, a.Topic, options(a.Config, "--add-config")),
 	}
 }
 
 func (a *KafkaDeleteTopic) told() told {
-	return told{"Delete the Kafka topic " + a.Topic, "删除 Kafka 主题 " + a.Topic, "kafka-topics.sh" + kafkaServer + " --delete --topic " + a.Topic}
+	return told{"Delete the Kafka topic " + a.Topic, "删除 Kafka topic " + a.Topic, "kafka-topics.sh" + kafkaServer + " --delete --topic " + a.Topic}
 }
 
 func (a *KafkaDeleteGroup) told() told {
@@ -108,7 +117,7 @@ func (a *KafkaProduce) told() told {
 		acks = "all"
 	}
 	words := told{
-		fmt.Sprintf("Write %d records to %s with acks=%s", a.Count, a.Topic, acks), fmt.Sprintf("以 acks=%s 向 %s 写入 %d 条消息", acks, a.Topic, a.Count),
+		fmt.Sprintf("Write %s to %s with acks=%s", counted(a.Count, "record"), a.Topic, acks), fmt.Sprintf("以 acks=%s 向 %s 写入 %d 条消息", acks, a.Topic, a.Count),
 		fmt.Sprintf("seq %d | kcat -b %s -P -t %s -X acks=%s", a.Count, KafkaPlaceholder, a.Topic, acks),
 	}
 	if a.ExpectError != "" {
@@ -120,12 +129,12 @@ func (a *KafkaProduce) told() told {
 func (a *KafkaConsume) told() told {
 	if a.Group == "" {
 		return told{
-			fmt.Sprintf("Read %d records of %s without a group", a.Count, a.Topic), fmt.Sprintf("不用消费者组，读取 %s 的 %d 条消息", a.Topic, a.Count),
+			fmt.Sprintf("Read %s of %s without a group", counted(a.Count, "record"), a.Topic), fmt.Sprintf("不用消费者组，读取 %s 的 %d 条消息", a.Topic, a.Count),
 			fmt.Sprintf("kcat -b %s -C -t %s -o beginning -c %d", KafkaPlaceholder, a.Topic, a.Count),
 		}
 	}
 	return told{
-		fmt.Sprintf("Read %d records of %s as the group %s, and commit", a.Count, a.Topic, a.Group),
+		fmt.Sprintf("Read %s of %s as the group %s, and commit", counted(a.Count, "record"), a.Topic, a.Group),
 		fmt.Sprintf("以消费者组 %s 读取 %s 的 %d 条消息并提交", a.Group, a.Topic, a.Count),
 		fmt.Sprintf("kafka-console-consumer.sh%s --topic %s --group %s --from-beginning --max-messages %d", kafkaServer, a.Topic, a.Group, a.Count),
 	}
@@ -144,15 +153,15 @@ func (a *KafkaJoin) told() told {
 }
 
 func (a *PulsarTopic) told() told {
-	return told{"Delete the Pulsar topic " + a.Topic, "删除 Pulsar 主题 " + a.Topic, "pulsar-admin topics delete --force " + a.Topic}
+	return told{"Delete the Pulsar topic " + a.Topic, "删除 Pulsar topic " + a.Topic, "pulsar-admin topics delete --force " + a.Topic}
 }
 
 func (a *PulsarCreateTopic) told() told {
 	if a.Partitions == 0 {
-		return told{"Create the Pulsar topic " + a.Topic, "创建 Pulsar 主题 " + a.Topic, "pulsar-admin topics create " + a.Topic}
+		return told{"Create the Pulsar topic " + a.Topic, "创建 Pulsar topic " + a.Topic, "pulsar-admin topics create " + a.Topic}
 	}
 	return told{
-		fmt.Sprintf("Create the partitioned Pulsar topic %s: %d partitions", a.Topic, a.Partitions), fmt.Sprintf("创建分区的 Pulsar 主题 %s：%d 个分区", a.Topic, a.Partitions),
+		fmt.Sprintf("Create the partitioned Pulsar topic %s: %s", a.Topic, counted(a.Partitions, "partition")), fmt.Sprintf("创建分区的 Pulsar topic %s：%d 个分区", a.Topic, a.Partitions),
 		fmt.Sprintf("pulsar-admin topics create-partitioned-topic --partitions %d %s", a.Partitions, a.Topic),
 	}
 }
@@ -166,18 +175,18 @@ func (a *PulsarSubscribe) told() told {
 
 func (a *PulsarProduce) told() told {
 	return told{
-		fmt.Sprintf("Publish %d messages to %s", a.Count, a.Topic), fmt.Sprintf("向 %s 发布 %d 条消息", a.Topic, a.Count),
+		fmt.Sprintf("Publish %s to %s", counted(a.Count, "message"), a.Topic), fmt.Sprintf("向 %s 发布 %d 条消息", a.Topic, a.Count),
 		fmt.Sprintf("pulsar-client produce %s --messages order --num-produce %d", a.Topic, a.Count),
 	}
 }
 
 func (a *PulsarConsume) told() told {
 	words := told{
-		fmt.Sprintf("Receive and acknowledge %d messages on the subscription %s", a.Count, a.Subscription), fmt.Sprintf("在订阅 %s 上接收并确认 %d 条消息", a.Subscription, a.Count),
+		fmt.Sprintf("Receive and acknowledge %s on the subscription %s", counted(a.Count, "message"), a.Subscription), fmt.Sprintf("在订阅 %s 上接收并确认 %d 条消息", a.Subscription, a.Count),
 		fmt.Sprintf("pulsar-client consume %s --subscription-name %s --num-messages %d", a.Topic, a.Subscription, a.Count),
 	}
 	if a.NoAck {
-		words.en = fmt.Sprintf("Receive %d messages on the subscription %s without acknowledging them", a.Count, a.Subscription)
+		words.en = fmt.Sprintf("Receive %s on the subscription %s without acknowledging them", counted(a.Count, "message"), a.Subscription)
 		words.zh, words.command = fmt.Sprintf("在订阅 %s 上接收 %d 条消息，但不确认", a.Subscription, a.Count), ""
 	}
 	return words
@@ -188,7 +197,7 @@ func (a *PulsarUnload) told() told {
 }
 
 func (a *PulsarUnloadBundle) told() told {
-	return told{"Unload the bundle " + a.Bundle + ": its owner gives up every topic in it", "unload bundle " + a.Bundle + "：owner 放弃其中的全部主题",
+	return told{"Unload the bundle " + a.Bundle + ": its owner gives up every topic in it", "unload bundle " + a.Bundle + "：owner 放弃其中的全部 topic",
 		"pulsar-admin namespaces unload --bundle " + a.Bundle + " " + a.Namespace}
 }
 
