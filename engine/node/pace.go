@@ -31,6 +31,7 @@ type timeouts struct {
 	kafkaSession        time.Duration // zookeeper.session.timeout.ms
 	pulsarSession       time.Duration // zooKeeperSessionTimeoutMillis of Pulsar-mode brokers
 	bookieSession       time.Duration // zkTimeout of bookies
+	bookieDiskCheck     time.Duration // diskCheckInterval of bookies
 	replicaLagMax       time.Duration // replica.lag.time.max.ms
 	groupInitialDelay   time.Duration // group.initial.rebalance.delay.ms
 	shutdownBackoff     time.Duration // controlled.shutdown.retry.backoff.ms
@@ -53,6 +54,7 @@ func (p Pace) timeouts() timeouts {
 			kafkaSession:        18 * time.Second,
 			pulsarSession:       30 * time.Second,
 			bookieSession:       10 * time.Second,
+			bookieDiskCheck:     10 * time.Second,
 			replicaLagMax:       30 * time.Second,
 			groupInitialDelay:   3 * time.Second,
 			shutdownBackoff:     5 * time.Second,
@@ -72,6 +74,7 @@ func (p Pace) timeouts() timeouts {
 		kafkaSession:        4 * time.Second,
 		pulsarSession:       4 * time.Second,
 		bookieSession:       4 * time.Second,
+		bookieDiskCheck:     time.Second,
 		replicaLagMax:       5 * time.Second,
 		groupInitialDelay:   0,
 		shutdownBackoff:     200 * time.Millisecond, // when all brokers leave at once, nobody can take the partitions

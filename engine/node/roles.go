@@ -147,6 +147,8 @@ func makeBookie(config Config, pace timeouts, surroundings Surroundings) (driver
 		ZooKeeper:      config.ZooKeeper,
 		SessionTimeout: pace.bookieSession,
 
+		DiskCheckInterval: pace.bookieDiskCheck,
+
 		Network: surroundings.Network,
 		Disk:    surroundings.Disk,
 		Tracer:  surroundings.Tracer,

@@ -47,6 +47,10 @@ type Config struct {
 	FlushInterval   time.Duration // entry logs are synced at least so often; default 10 s
 	CollectInterval time.Duration // how often entries of deleted ledgers are looked for; default 1 minute
 	DiskBytes       int64         // what the bookie says its disk holds; default 10 GiB
+	// DiskCheckInterval is how often a bookie whose disk is full looks whether there is room again (diskCheckInterval); default 10 s.
+	DiskCheckInterval time.Duration
+	// RoomNeeded is what must fit on the disk before adds are taken again; default 4 MiB, about a batch of the journal.
+	RoomNeeded int64
 }
 
 // maxEntryLogBytes leaves room for the batch that fills a log: its commit log must not begin a second segment.
@@ -67,6 +71,8 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.FlushInterval, 10*time.Second)
 	setDefault(&c.CollectInterval, time.Minute)
 	setDefault(&c.DiskBytes, 10<<30)
+	setDefault(&c.DiskCheckInterval, 10*time.Second)
+	setDefault(&c.RoomNeeded, 4<<20)
 	if c.EntryLogBytes > maxEntryLogBytes {
 		return c, fmt.Errorf("bookie: entry logs of %d bytes, the most is %d", c.EntryLogBytes, maxEntryLogBytes)
 	}
@@ -95,6 +101,9 @@ type Bookie struct {
 	logger *slog.Logger
 	ready  chan struct{}
 	damage damageReport
+	space  *space
+	// changedMode has one token: the bookie is to be registered as what it is now.
+	changedMode chan struct{}
 
 	storage *storage
 	journal *journal
@@ -109,6 +118,7 @@ func New(config Config) (*Bookie, error) {
 	}
 	return &Bookie{
 		config: config, node: config.Network.Node(), tracer: config.Tracer, logger: config.Logger, ready: make(chan struct{}),
+		space: newSpace(), changedMode: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -128,7 +138,7 @@ func (b *Bookie) Run(ctx context.Context) error {
 }
 
 func (b *Bookie) open(ctx context.Context) error {
-	storage, next, err := openStorage(b.config.Disk, b.config.EntryLogBytes, b.config.FlushInterval)
+	storage, next, err := openStorage(b.config.Disk, b.space, b.config.EntryLogBytes, b.config.FlushInterval)
 	if err != nil {
 		return err
 	}
@@ -170,6 +180,7 @@ func (b *Bookie) serve(ctx context.Context) error {
 		return b.accept(groupContext, listener)
 	})
 	group.Go(func() error { return b.join(groupContext, session) })
+	group.Go(func() error { return b.watchSpace(groupContext) })
 	group.Go(func() error { return b.collect(groupContext, session.Store) })
 	group.Go(func() error {
 		<-groupContext.Done()
@@ -210,5 +221,8 @@ func (b *Bookie) close(failure error) error {
 		b.journal.log.Abandon()
 		return fmt.Errorf("bookie %s: store on shutdown: %w", b.address, err)
 	}
-	return b.journal.log.Close()
+	if err := b.journal.log.Close(); err != nil && !isDiskFull(err) {
+		return err
+	}
+	return nil // on a full disk the indexes are not saved, and are made anew from what is
 }

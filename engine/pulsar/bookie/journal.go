@@ -39,6 +39,7 @@ type ledgerState struct {
 type journal struct {
 	log     *commitlog.Log
 	storage *storage
+	space   *space
 	tracer  *trace.Tracer
 	queue   *queue[operation]
 
@@ -53,7 +54,7 @@ func openJournal(ctx context.Context, d disk.Disk, s *storage, storedNext int64,
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{log: log, storage: s, tracer: tracer, queue: newQueue[operation](journalQueue), states: make(map[int64]*ledgerState)}
+	j := &journal{log: log, storage: s, space: s.space, tracer: tracer, queue: newQueue[operation](journalQueue), states: make(map[int64]*ledgerState)}
 	j.sequence = max(log.Next(), storedNext)
 	if from := max(storedNext, log.Start()); from < log.Next() {
 		err = readRecords(log, from, func(records []byte, _ int64) error { return s.replay(records) })
@@ -76,7 +77,7 @@ func (s *storage) replay(records []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.store(b)
+	return s.storeOrKeep(b)
 }
 
 // submit waits for room in the queue; false: the bookie is stopping.
@@ -130,21 +131,17 @@ func (j *journal) refuse(operations []operation) {
 
 // commit decides on each operation, writes the records of those that are accepted, syncs once, and answers.
 func (j *journal) commit(ctx context.Context, operations []operation) error {
-	b := &batch{bytes: make([]byte, 0, commitCapacity(operations))}
-	statuses := make([]wire.Status, len(operations))
-	var weight int64
-	for i, o := range operations {
-		status, err := j.decide(b, o.request)
-		if err != nil {
-			return err
-		}
-		statuses[i] = status
-		weight += int64(len(o.request.Body)) + minimumRecord
+	b, statuses, err := j.write(operations)
+	if isDiskFull(err) { // once more, without the adds: a fence needs little room
+		j.space.exhausted()
+		b, statuses, err = j.write(operations)
 	}
-	if len(b.bytes) > 0 {
-		if _, err := j.log.Append(b.bytes); err != nil {
-			return fmt.Errorf("write journal: %w", err)
-		}
+	if isDiskFull(err) {
+		b, err = &batch{}, nil
+		refuseForRoom(operations, statuses)
+	}
+	if err != nil {
+		return err
 	}
 	if err := j.log.Sync(); err != nil {
 		return fmt.Errorf("sync journal: %w", err)
@@ -153,12 +150,53 @@ func (j *journal) commit(ctx context.Context, operations []operation) error {
 		j.storage.add(ctx, b)
 	}
 	j.tell(b, operations, statuses)
+	var weight int64
 	for i, o := range operations {
 		o.done(statuses[i])
+		weight += int64(len(o.request.Body)) + minimumRecord
 	}
 	j.queue.release(weight)
 	j.boundStates()
 	return nil
+}
+
+// write decides on each operation and appends the records of those that are accepted. When the disk has no room for them, nothing has
+// happened.
+func (j *journal) write(operations []operation) (*batch, []wire.Status, error) {
+	first := j.sequence
+	b := &batch{bytes: make([]byte, 0, commitCapacity(operations))}
+	statuses := make([]wire.Status, len(operations))
+	for i, o := range operations {
+		status, err := j.decide(b, o.request)
+		if err != nil {
+			return nil, nil, err
+		}
+		statuses[i] = status
+	}
+	if len(b.bytes) == 0 {
+		return b, statuses, nil
+	}
+	if _, err := j.log.Append(b.bytes); err != nil {
+		j.sequence = first
+		for _, r := range b.records { // what was noted of these ledgers is not on the disk
+			delete(j.states, r.ledger)
+		}
+		return nil, statuses, fmt.Errorf("write journal: %w", err)
+	}
+	return b, statuses, nil
+}
+
+// refuseForRoom makes refusals of what a full disk cannot hold: an add may go to another bookie, a fence must not count.
+func refuseForRoom(operations []operation, statuses []wire.Status) {
+	for i, o := range operations {
+		switch operation := o.request.Operation; {
+		case statuses[i] != wire.OK || operation == wire.ForceLedger:
+		case operation == wire.ReadEntry:
+			statuses[i] = wire.IOError
+		default:
+			statuses[i] = wire.ReadOnly
+		}
+	}
 }
 
 // tell records what the batch did in an order that is true: an ordinary add that was accepted came before the fence of its ledger, one
@@ -190,6 +228,9 @@ func commitCapacity(operations []operation) int {
 func (j *journal) decide(b *batch, r *wire.Request) (wire.Status, error) {
 	if r.Operation == wire.ForceLedger {
 		return wire.OK, nil // everything before it is in this batch or an earlier one
+	}
+	if r.Operation == wire.AddEntry && j.space.isFull() {
+		return wire.ReadOnly, nil
 	}
 	state, err := j.state(r.Ledger)
 	if err != nil {
@@ -275,7 +316,7 @@ func (j *journal) trim() error {
 	if segments := j.log.Segments(); len(segments) < 2 || segments[0].Next > to {
 		return nil
 	}
-	if err := j.log.DeleteBefore(to); err != nil {
+	if err := j.log.DeleteBefore(to); err != nil && !isDiskFull(err) { // then later
 		return fmt.Errorf("trim journal: %w", err)
 	}
 	return nil

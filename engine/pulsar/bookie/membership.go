@@ -16,7 +16,7 @@ import (
 
 const joinRetry = 200 * time.Millisecond
 
-// join makes the bookie a member of the cluster, and again whenever its session expired.
+// join makes the bookie a member of the cluster, and again whenever its session expired or its mode changed.
 func (b *Bookie) join(ctx context.Context, s metadata.Session) error {
 	registered := int64(0)
 	retry := time.NewTimer(joinRetry)
@@ -33,16 +33,20 @@ func (b *Bookie) join(ctx context.Context, s metadata.Session) error {
 			if event.State != zk.StateHasSession || s.ID() == registered {
 				continue
 			}
+		case <-b.changedMode:
+			if registered == 0 {
+				continue // the session's first event will
+			}
 		case <-retry.C:
 		}
-		id := s.ID()
-		err := b.register(s.Store)
+		id, readOnly := s.ID(), b.space.isFull()
+		err := b.register(s.Store, readOnly)
 		var refused *cookieError
 		var broken *diskError
 		switch {
 		case err == nil:
 			registered = id
-			b.tracer.Emit(trace.BookieRegistered{Bookie: b.address})
+			b.tracer.Emit(trace.BookieRegistered{Bookie: b.address, ReadOnly: readOnly})
 			b.announceReady()
 		case ctx.Err() != nil:
 			return nil
@@ -63,14 +67,14 @@ func (b *Bookie) announceReady() {
 	}
 }
 
-func (b *Bookie) register(store metadata.Store) error {
+func (b *Bookie) register(store metadata.Store, readOnly bool) error {
 	if err := metadata.Format(store); err != nil {
 		return err
 	}
 	if err := b.checkCookie(store); err != nil {
 		return err
 	}
-	return metadata.Register(store, b.address)
+	return metadata.Register(store, b.address, readOnly)
 }
 
 // cookieError: the bookie's disk is not the one that the cluster knows.

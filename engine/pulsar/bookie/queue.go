@@ -42,6 +42,32 @@ func (q *queue[T]) put(item T, weight int64, done <-chan struct{}) bool {
 	}
 }
 
+// putUnless is put that does not wait any longer once hurry is closed: the item goes in all the same.
+func (q *queue[T]) putUnless(item T, weight int64, hurry, done <-chan struct{}) bool {
+	for {
+		q.mu.Lock()
+		room, closed, space := q.weight < q.limit, q.closed, q.space
+		q.mu.Unlock()
+		if room || closed {
+			return q.push(item, weight) // only one producer does this: the room is still there
+		}
+		select {
+		case <-space:
+		case <-hurry:
+			return q.push(item, weight)
+		case <-done:
+			return false
+		}
+	}
+}
+
+// weigh counts weight that has no item here.
+func (q *queue[T]) weigh(weight int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.weight += weight
+}
+
 // push is put without waiting: for items whose number is bounded elsewhere.
 func (q *queue[T]) push(item T, weight int64) bool {
 	q.mu.Lock()

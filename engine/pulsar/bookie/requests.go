@@ -118,7 +118,9 @@ func (c *connection) read(r *wire.Request) *wire.Response {
 	case wire.GetBookieInfo:
 		answer := r.Answer(wire.OK)
 		answer.TotalDisk = c.bookie.config.DiskBytes
-		answer.FreeDisk = max(0, c.bookie.config.DiskBytes-c.bookie.storage.size())
+		if !c.bookie.space.isFull() {
+			answer.FreeDisk = max(0, c.bookie.config.DiskBytes-c.bookie.storage.size())
+		}
 		return answer
 	}
 	return c.readEntry(r)

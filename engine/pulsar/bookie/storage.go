@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"twinlog/engine/commitlog"
 	"twinlog/engine/disk"
 )
 
@@ -44,11 +44,19 @@ type entryKey struct{ ledger, entry int64 }
 // One goroutine (run) writes entry logs. Readers and it share mu, which is held for memory operations only.
 type storage struct {
 	disk     disk.Disk
+	space    *space
 	logBytes int64
 
 	cached  *queue[*batch]   // to be appended to the growing log
 	stored  func(next int64) // told that everything before next is synced in entry logs
 	flushed time.Duration    // the growing log is synced at least this often
+
+	// waiting are batches taken from cached that are not stored yet, because the disk is full: then blocked is set, and retry gets a token
+	// when it is worth trying again. They are of run alone, and of open before it.
+	waiting  []*batch
+	unsynced int64 // bytes in the growing log
+	blocked  atomic.Bool
+	retry    chan struct{}
 
 	mu      sync.RWMutex
 	cache   map[entryKey][]byte   // records in cached batches
@@ -56,7 +64,8 @@ type storage struct {
 	lacs    map[int64]int64       // highest LAC seen since the start, by ledger; bounded by maxLACs
 	ledgers map[int64][]*entryLog // oldest first
 	logs    []*entryLog           // oldest first
-	growing *entryLog
+	growing *entryLog             // nil: the disk had no room for a new one, which is to begin at nextLog
+	nextLog int64
 	waiters map[int64]chan struct{} // closed when the ledger's LAC moves
 }
 
@@ -67,9 +76,9 @@ const (
 )
 
 // openStorage opens the entry logs. It returns the sequence from which on the journal has to be replayed.
-func openStorage(d disk.Disk, logBytes int64, flushed time.Duration) (*storage, int64, error) {
+func openStorage(d disk.Disk, room *space, logBytes int64, flushed time.Duration) (*storage, int64, error) {
 	s := &storage{
-		disk: d, logBytes: logBytes, flushed: flushed,
+		disk: d, space: room, logBytes: logBytes, flushed: flushed, retry: make(chan struct{}, 1),
 		cached: newQueue[*batch](writeCacheBytes), stored: func(int64) {},
 		cache: make(map[entryKey][]byte), last: make(map[int64]int64), lacs: make(map[int64]int64),
 		ledgers: make(map[int64][]*entryLog), waiters: make(map[int64]chan struct{}),
@@ -112,38 +121,10 @@ func (s *storage) settle(next int64) error {
 			return err
 		}
 	}
-	return s.grow(next)
-}
-
-// grow begins a new entry log.
-func (s *storage) grow(base int64) error {
-	e := &entryLog{disk: s.disk, dir: entryLogDir(base), base: base, ledgers: make(map[int64]*ledgerPlaces)}
-	if err := s.disk.MkdirAll(e.dir); err != nil {
-		return fmt.Errorf("new entry log %d: %w", base, err)
+	s.nextLog = next
+	if err := s.grow(); err != nil && !isDiskFull(err) {
+		return err
 	}
-	log, err := commitlog.Open(s.disk, e.dir, recordFraming{}, entryLogConfig)
-	if err == nil {
-		err = s.disk.SyncDir(entryLogsDir)
-	}
-	if err != nil {
-		return fmt.Errorf("new entry log %d: %w", base, err)
-	}
-	e.use(log)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.growing = e
-	s.logs = append(s.logs, e)
-	return nil
-}
-
-func (s *storage) sealLog(e *entryLog) error {
-	index, err := e.seal()
-	if err != nil {
-		return fmt.Errorf("seal entry log %d: %w", e.base, err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e.sealed, e.ledgers = index, nil
 	return nil
 }
 
@@ -161,9 +142,15 @@ func (e *entryLog) ledgerIDs() []int64 {
 	return ids
 }
 
-// add makes durable records visible to readers. It waits while the write cache is full.
+// add makes durable records visible to readers. It waits while the write cache is full, but not for room on the disk.
 func (s *storage) add(ctx context.Context, b *batch) {
+	s.show(b)
+	s.cached.putUnless(b, int64(len(b.bytes)), s.space.whenFull(), ctx.Done())
+}
+
+func (s *storage) show(b *batch) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, r := range b.records {
 		record := b.record(r)
 		s.cache[entryKey{r.ledger, r.entry}] = record
@@ -174,90 +161,6 @@ func (s *storage) add(ctx context.Context, b *batch) {
 			s.noteLAC(r.ledger, recordEntry(record))
 		}
 	}
-	s.mu.Unlock()
-	s.cached.put(b, int64(len(b.bytes)), ctx.Done())
-}
-
-// run moves records from the write cache to entry logs until ctx ends.
-func (s *storage) run(ctx context.Context) error {
-	timer := time.NewTicker(s.flushed)
-	defer timer.Stop()
-	var spare []*batch
-	unsynced := int64(0)
-	for {
-		due := false
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.cached.filled:
-		case <-timer.C:
-			due = unsynced > 0
-		}
-		batches := s.cached.takeAll(spare)
-		for _, b := range batches {
-			if err := s.store(b); err != nil {
-				return err
-			}
-			unsynced += int64(len(b.bytes))
-			s.cached.release(int64(len(b.bytes)))
-		}
-		clear(batches)
-		spare = batches
-		if due || unsynced >= syncBytes {
-			if err := s.sync(); err != nil {
-				return err
-			}
-			unsynced = 0
-		}
-	}
-}
-
-// store appends a batch to the growing log and moves its records from the cache to the log's index.
-func (s *storage) store(b *batch) error {
-	location, err := s.growing.log.Append(b.bytes)
-	if err != nil {
-		return fmt.Errorf("write entry log %d: %w", s.growing.base, err)
-	}
-	s.mu.Lock()
-	for _, r := range b.records {
-		record := b.record(r)
-		before := s.growing.live
-		s.growing.note(record, location.Position+int64(r.at))
-		if s.growing.live != before {
-			s.ledgers[r.ledger] = append(s.ledgers[r.ledger], s.growing)
-		}
-		if key := (entryKey{r.ledger, r.entry}); len(s.cache[key]) > 0 && &s.cache[key][0] == &record[0] {
-			delete(s.cache, key)
-			if s.last[r.ledger] == r.entry {
-				delete(s.last, r.ledger)
-			}
-		}
-	}
-	s.mu.Unlock()
-	if s.growing.log.Size() >= s.logBytes {
-		return s.roll()
-	}
-	return nil
-}
-
-func (s *storage) roll() error {
-	full := s.growing
-	if err := s.sealLog(full); err != nil {
-		return err
-	}
-	if err := s.grow(full.next()); err != nil {
-		return err
-	}
-	s.stored(full.next())
-	return nil
-}
-
-func (s *storage) sync() error {
-	if err := s.growing.log.Sync(); err != nil {
-		return fmt.Errorf("sync entry log %d: %w", s.growing.base, err)
-	}
-	s.stored(s.growing.log.Synced())
-	return nil
 }
 
 // lastEntry is the highest entry of a ledger. errNoLedger, errNoEntry.
@@ -340,24 +243,6 @@ func (s *storage) forget(deleted []int64) (int, error) {
 		}
 	}
 	return len(empty), nil
-}
-
-// closeInOrder stores what the write cache still has and syncs.
-func (s *storage) closeInOrder() error {
-	var err error
-	for _, b := range s.cached.takeAll(nil) {
-		if err = s.store(b); err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = s.sync()
-	}
-	if err == nil {
-		err = s.growing.log.Close()
-	}
-	s.close()
-	return err
 }
 
 // close lets go of the files.

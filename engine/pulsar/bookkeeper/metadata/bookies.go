@@ -12,14 +12,18 @@ import (
 	"twinlog/engine/pulsar/bookkeeperpb"
 )
 
-// Register creates the ephemeral znode of a bookie. One that an earlier session of the same bookie left behind is taken over at once:
-// its cookie has proved that it is the same bookie, and the dead session would only make everybody wait.
-func Register(store Store, bookie string) error {
+// Register creates the ephemeral znode of a bookie, among those that take adds or among those that only serve reads, and then deletes the
+// other one, so that the bookie is never in neither place. A znode that an earlier session of the same bookie left behind is taken over
+// at once: its cookie has proved that it is the same bookie, and the dead session would only make everybody wait.
+func Register(store Store, bookie string, readOnly bool) error {
 	info, err := serviceInfo(bookie)
 	if err != nil {
 		return err
 	}
-	path := BookiePath(bookie)
+	path, other := BookiePath(bookie), ReadOnlyBookiePath(bookie)
+	if readOnly {
+		path, other = other, path
+	}
 	for range 3 {
 		if _, err = store.Create(path, info, zk.FlagEphemeral, Open()); err != zk.ErrNodeExists {
 			break
@@ -27,6 +31,11 @@ func Register(store Store, bookie string) error {
 		if deleteErr := store.Delete(path, -1); deleteErr != nil && deleteErr != zk.ErrNoNode {
 			err = deleteErr
 			break
+		}
+	}
+	if err == nil {
+		if err = store.Delete(other, -1); err == zk.ErrNoNode {
+			err = nil
 		}
 	}
 	if err != nil {

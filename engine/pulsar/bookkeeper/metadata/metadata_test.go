@@ -89,7 +89,7 @@ func TestRegisterTakesOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, session := range []*memorystore.Session{dead, reborn} {
-		if err := metadata.Register(session, "127.0.0.1:3181"); err != nil {
+		if err := metadata.Register(session, "127.0.0.1:3181", false); err != nil {
 			t.Fatal(err)
 		}
 	}

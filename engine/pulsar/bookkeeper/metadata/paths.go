@@ -43,5 +43,8 @@ func ledgerOfPath(path string) (int64, bool) {
 // BookiePath is the ephemeral znode of a bookie that takes adds.
 func BookiePath(bookie string) string { return AvailablePath + "/" + bookie }
 
+// ReadOnlyBookiePath is the ephemeral znode of a bookie that only serves reads.
+func ReadOnlyBookiePath(bookie string) string { return readOnlyPath + "/" + bookie }
+
 // CookiePath is the znode that ties a bookie's name to its disk.
 func CookiePath(bookie string) string { return cookiesPath + "/" + bookie }
