@@ -87,6 +87,19 @@ func (a *Administrator) DeletePulsarTopic(ctx context.Context, topic string) err
 	return a.pulsar(ctx, http.MethodDelete, path+"?force=true", "", nil, "deleting the topic %s", name)
 }
 
+// CreatePulsarSubscription creates a subscription at the end of a topic. What is published from then on is kept for it.
+func (a *Administrator) CreatePulsarSubscription(ctx context.Context, topic, subscription string) error {
+	name, err := FullPulsarName(topic)
+	if err != nil {
+		return err
+	}
+	if !localName.MatchString(subscription) {
+		return refuse(ErrInvalid, "%q is no name of a subscription", subscription)
+	}
+	path := "/admin/v2/" + strings.Replace(name, "://", "/", 1) + "/subscription/" + subscription
+	return a.pulsar(ctx, http.MethodPut, path, "", nil, "creating the subscription %s of %s", subscription, name)
+}
+
 func (b PulsarBundle) path() (string, PulsarBundle, error) {
 	if b.Namespace == "" {
 		b.Namespace = "public/default"

@@ -77,6 +77,10 @@ var fullLedger = script{
 		if err := s.stream(ctx, topic, rate, min(8, 1+rate/400)); err != nil {
 			return err
 		}
+		// A subscription that nobody reads from: without it the ledger would be deleted as soon as it is closed and consumed.
+		if err := s.player.config.Administration.CreatePulsarSubscription(ctx, topic, "keeper"); err != nil {
+			return err
+		}
 		state, err := s.look(ctx)
 		if err != nil {
 			return err

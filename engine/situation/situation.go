@@ -88,6 +88,7 @@ type Administration interface {
 	ProduceKafka(ctx context.Context, topic string, partition int32, acks int, value string) (offset int64, err error)
 	EndOffset(ctx context.Context, topic string, partition int32) (int64, error)
 	PulsarLedgerLimits(ctx context.Context) (administration.LedgerLimits, error)
+	CreatePulsarSubscription(ctx context.Context, topic, subscription string) error
 	DeletePulsarTopic(ctx context.Context, topic string) error
 	UnloadBundle(ctx context.Context, wanted administration.PulsarBundle, destination string) error
 	SplitBundle(ctx context.Context, wanted administration.PulsarBundle) error
