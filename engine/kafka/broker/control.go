@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"twinlog/engine/kafka/broker/reactor"
-	"twinlog/engine/kafka/metadata"
 	"twinlog/engine/kafka/replica"
 	"twinlog/engine/trace"
 )
@@ -118,7 +117,7 @@ func (c *control) readTopicConfig(topic kmsg.LeaderAndISRRequestTopicState) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), configTimeout)
 		defer cancel()
-		config, err := c.broker.coordination.readConfig(ctx, metadata.ConfigTopics, topic.Topic)
+		config, err := c.broker.coordination.newTopicConfig(ctx, topic.Topic)
 		if err != nil {
 			c.broker.logger.Warn("a topic's configuration cannot be read", "topic", topic.Topic, "error", err)
 			return

@@ -296,6 +296,15 @@ func (c *coordination) readConfig(ctx context.Context, entityType, entity string
 	return config.Config, err
 }
 
+// newTopicConfig is what was set on a topic that the controller has just told of. No notice follows for what was set when it was created, and
+// the server that this broker is connected to may be behind the controller's: what it has not got yet would be missed for good.
+func (c *coordination) newTopicConfig(ctx context.Context, topic string) (map[string]string, error) {
+	if err := c.patiently(ctx, func() error { _, err := c.conn.Sync("/"); return err }); err != nil {
+		return nil, fmt.Errorf("catch up with the ensemble: %w", err)
+	}
+	return c.readConfig(ctx, metadata.ConfigTopics, topic)
+}
+
 func (c *coordination) readBrokerConfigs(ctx context.Context) error {
 	own, err := c.readConfig(ctx, metadata.ConfigBrokers, fmt.Sprint(c.broker.config.BrokerID))
 	if err != nil {
