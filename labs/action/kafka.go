@@ -61,36 +61,65 @@ func (r *Runner) kafkaCreateTopic(ctx context.Context, action *lab.KafkaCreateTo
 // brokerPatience is how long one broker may take to answer.
 const brokerPatience = 2 * time.Second
 
-// ignorantOf counts the brokers that do not know a new topic with a leader of each partition. Those that do not answer are not asked.
+// ignorantOf counts the brokers that do not know a new topic with a leader of each partition, or do not know its settings. Those that do not
+// answer are not asked.
 func ignorantOf(ctx context.Context, client *kgo.Client, action *lab.KafkaCreateTopic) (count int, err error) {
 	brokers, err := kadm.NewClient(client).ListBrokers(ctx)
 	if err != nil {
 		return 0, err
 	}
-	request := kmsg.NewPtrMetadataRequest()
-	topic := kmsg.NewMetadataRequestTopic()
-	topic.Topic = &action.Topic
-	request.Topics = append(request.Topics, topic)
 	for _, broker := range brokers {
 		limited, cancel := context.WithTimeout(ctx, brokerPatience)
-		answer, err := request.RequestWith(limited, client.Broker(int(broker.NodeID)))
+		knows, err := knowsTopic(limited, client.Broker(int(broker.NodeID)), action)
 		cancel()
-		if err != nil {
-			continue
-		}
-		led := 0
-		for _, topic := range answer.Topics {
-			for _, partition := range topic.Partitions {
-				if partition.Leader >= 0 {
-					led++
-				}
-			}
-		}
-		if led < int(action.Partitions) {
+		if err == nil && !knows {
 			count++
 		}
 	}
 	return count, nil
+}
+
+func knowsTopic(ctx context.Context, broker *kgo.Broker, action *lab.KafkaCreateTopic) (bool, error) {
+	asked := kmsg.NewMetadataRequestTopic()
+	asked.Topic = &action.Topic
+	request := kmsg.NewPtrMetadataRequest()
+	request.Topics = append(request.Topics, asked)
+	answer, err := request.RequestWith(ctx, broker)
+	if err != nil {
+		return false, err
+	}
+	led := 0
+	for _, topic := range answer.Topics {
+		for _, partition := range topic.Partitions {
+			if partition.Leader >= 0 {
+				led++
+			}
+		}
+	}
+	if led < int(action.Partitions) {
+		return false, nil
+	}
+	return knowsConfig(ctx, broker, action.Topic, action.Config)
+}
+
+func knowsConfig(ctx context.Context, broker *kgo.Broker, topic string, config map[string]string) (bool, error) {
+	asked := kmsg.NewDescribeConfigsRequestResource()
+	asked.ResourceType, asked.ResourceName = kmsg.ConfigResourceTypeTopic, topic
+	request := kmsg.NewPtrDescribeConfigsRequest()
+	request.Resources = append(request.Resources, asked)
+	answer, err := request.RequestWith(ctx, broker)
+	if err != nil {
+		return false, err
+	}
+	known := 0
+	for _, resource := range answer.Resources {
+		for _, entry := range resource.Configs {
+			if value, set := config[entry.Name]; set && entry.Value != nil && *entry.Value == value {
+				known++
+			}
+		}
+	}
+	return known == len(config), nil
 }
 
 // kafkaConfigure asks again while the broker that answers has only just started and knows no topic yet.
