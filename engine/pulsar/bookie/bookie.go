@@ -9,6 +9,8 @@
 //	                                              entry log (all ledgers interleaved) + index ◀───────┘
 //
 // After a crash the entry logs' torn tail is cut and the journal is replayed from where the entry logs end.
+//
+// When its disk is full the bookie is read-only until there is room again; see space.go.
 package bookie
 
 import (
