@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
@@ -17,6 +19,7 @@ type life struct {
 	disk   *disk.Faults
 	tracer *trace.Tracer
 	cancel context.CancelFunc
+	killed atomic.Bool   // set before anything is taken from it
 	ready  chan struct{} // closed when the node serves
 	done   chan struct{} // closed when Run has returned and the state is set
 	err    error         // of Run; read after done
@@ -96,7 +99,7 @@ func (s *Slot) live(ctx context.Context, l *life) {
 
 func (s *Slot) run(ctx context.Context, l *life) error {
 	n, err := s.make(l.config, node.Surroundings{
-		Network: l.view, Disk: l.disk, Tracer: l.tracer, Logger: s.logger.With("node", s.Name()),
+		Network: l.view, Disk: l.disk, Tracer: l.tracer, Logger: slog.New(lifeLog{s.logger.Handler(), &l.killed}).With("node", s.Name()),
 	})
 	if err != nil {
 		return err

@@ -190,6 +190,7 @@ func (s *Slot) killLife(action string, l *life) error {
 	}
 	l.ending, s.state = StateKilled, StateKilled
 	s.mu.Unlock()
+	l.killed.Store(true)
 	l.tracer.Silence()
 	l.disk.Sever() // first, so that nothing is written because a connection broke
 	l.view.Sever()
