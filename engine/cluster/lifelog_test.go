@@ -59,6 +59,7 @@ func TestKilledNodeHasNoErrorOfItsDisk(t *testing.T) {
 		{"a full disk", func(t *testing.T, slot *cluster.Slot, made *writer) {
 			check(t, slot.SetDisk(disk.Fault{Full: true}))
 			made.write <- struct{}{}
+			synctest.Wait() // it has written
 			check(t, slot.SetDisk(disk.Fault{}))
 			check(t, slot.Stop(t.Context()))
 		}, []string{"level=ERROR", "the disk failed", "partition=orders-0"}},
