@@ -144,6 +144,28 @@ describe('the death of a bundle’s owner', () => {
   });
 });
 
+describe('a bookie whose disk is full', () => {
+  const fault = (node: string, full: boolean) => fetch(new URL(`api/v1/disks/${node}`, classroom.url), { method: 'PUT', body: JSON.stringify({ full }) });
+
+  it('is read-only: its ledgers go on elsewhere, and it takes entries again when there is room', async () => {
+    const { pulsar } = await told();
+    const open = ({ state, cursor, managedLedger }: State['pulsar']['ledgers'][string]) => state === 'open' && cursor === '' && managedLedger.includes('demo-');
+    const [address] = Object.values(pulsar.ledgers).find(open)!.ensembles.at(-1)!.bookies;
+    const full = pulsar.bookies[address!]!.node;
+    expect((await fault(full, true)).status).toBe(200);
+    const card = page.getByRole('group', { name: new RegExp(`^${full}, running, read-only`) });
+    await card.waitFor();
+    await card.getByText('read-only', { exact: true }).waitFor();
+    const takesNone = async () => Object.values((await told()).pulsar.ledgers).filter((ledger) => open(ledger) && ledger.ensembles.at(-1)!.bookies.includes(address!));
+    await until(takesNone, (left) => left.length === 0, `every ledger goes on without ${full}`);
+    await page.getByText(`The disk of ${full} is full: it is read-only now`).first().waitFor({ state: 'attached' });
+    expect(await violations(page)).toEqual([]);
+    await shoot(page, 'pulsar-read-only');
+    expect((await fault(full, false)).status).toBe(200);
+    await page.getByRole('group', { name: new RegExp(`^${full}, running, \\d`) }).waitFor();
+  });
+});
+
 describe('the death of a bookie', () => {
   it('begins a new fragment on another bookie, and marks what lacks a copy', async () => {
     const { pulsar } = await told();
