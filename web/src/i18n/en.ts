@@ -527,6 +527,7 @@ export const en = {
   'table.lag': 'Behind',
   'table.topic': 'Topic',
   'table.subscription': 'Subscription',
+  'table.none': 'nothing yet',
   'table.sentences': 'In sentences',
 
   'sentence.ensemble': 'The ensemble is led by {leader} in term {term}; {sessions}.',

@@ -524,6 +524,7 @@ export const zh: Catalogue = {
   'table.lag': '积压',
   'table.topic': 'Topic',
   'table.subscription': '订阅',
+  'table.none': '暂无',
   'table.sentences': '用句子描述',
 
   'sentence.ensemble': '协调集群在任期 {term} 由 {leader} 领导；{sessions}。',
