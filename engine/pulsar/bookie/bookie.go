@@ -49,7 +49,8 @@ type Config struct {
 	FlushInterval   time.Duration // entry logs are synced at least so often; default 10 s
 	CollectInterval time.Duration // how often entries of deleted ledgers are looked for; default 1 minute
 	DiskBytes       int64         // what the bookie says its disk holds; default 10 GiB
-	// DiskCheckInterval is how often a bookie whose disk is full looks whether there is room again (diskCheckInterval); default 10 s.
+	// DiskCheckInterval is how often the bookie looks whether its disk is full, and when it is, whether there is room again
+	// (diskCheckInterval); default 10 s.
 	DiskCheckInterval time.Duration
 	// RoomNeeded is what must fit on the disk before adds are taken again; default 4 MiB, about a batch of the journal.
 	RoomNeeded int64

@@ -257,5 +257,7 @@ func TestTheTraceTellsTheMode(t *testing.T) {
 		await("read-only false diskHasRoom", "registered read-only false")
 		want(t, "add when there is room", c.add(1, 1, false, testKey), wire.OK)
 	}
+	d.Set(disk.Fault{Full: true}) // nobody writes
+	await("read-only true diskFull", "registered read-only true")
 	r.stop()
 }

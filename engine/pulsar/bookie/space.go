@@ -68,10 +68,11 @@ func isDiskFull(err error) bool {
 const (
 	probeFile  = "room"
 	probeChunk = 256 << 10
+	probeFirst = 4 << 10 // what a bookie that has nothing to write tries every now and then
 )
 
 // watchSpace changes the bookie's mode: to read-only when the disk has become full, and back when what waits for room has been stored and
-// there is more of it.
+// there is more of it. A bookie that nobody writes to looks as well, so that writers do not choose it in vain.
 func (b *Bookie) watchSpace(ctx context.Context) error {
 	ticker := time.NewTicker(b.config.DiskCheckInterval)
 	defer ticker.Stop()
@@ -79,6 +80,11 @@ func (b *Bookie) watchSpace(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-ticker.C:
+			if err := b.probe(probeFirst, false); isDiskFull(err) {
+				b.space.exhausted()
+			}
+			continue
 		case <-b.space.noted:
 		}
 		b.logger.Warn("the disk is full: the bookie is read-only until there is room", "bookie", b.address)
@@ -93,7 +99,7 @@ func (b *Bookie) watchSpace(ctx context.Context) error {
 			if b.storage.tryAgain(); b.storage.blocked.Load() {
 				continue
 			}
-			err := b.probe()
+			err := b.probe(b.config.RoomNeeded, true)
 			if waiting = err != nil; waiting && !isDiskFull(err) {
 				b.logger.Warn("the bookie cannot find out whether its disk has room", "bookie", b.address, "error", err)
 			}
@@ -113,18 +119,21 @@ func (b *Bookie) reregister() {
 	}
 }
 
-// probe finds out whether so many bytes can be written.
-func (b *Bookie) probe() (err error) {
+// probe finds out whether so many bytes can be written, and synced.
+func (b *Bookie) probe(bytes int64, sync bool) (err error) {
 	file, err := b.config.Disk.OpenFile(probeFile, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return fmt.Errorf("look for room: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close(), b.config.Disk.Remove(probeFile)) }()
-	chunk := make([]byte, min(probeChunk, b.config.RoomNeeded))
-	for at := int64(0); at < b.config.RoomNeeded; at += probeChunk {
+	chunk := make([]byte, min(probeChunk, bytes))
+	for at := int64(0); at < bytes; at += probeChunk {
 		if _, err := file.WriteAt(chunk, at); err != nil {
 			return fmt.Errorf("look for room: %w", err)
 		}
+	}
+	if !sync {
+		return nil
 	}
 	return file.Sync()
 }
