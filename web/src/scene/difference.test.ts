@@ -53,6 +53,16 @@ describe('the difference between two faults', () => {
     expect(differenceOf([bookie, changed(300, '7'), changed(900, '9'), changed(1200, '7')], [], undefined, bookie.n).pulsar?.hands).toEqual({ held: 2, changed: 1, afterMS: 300 });
   });
 
+  it('of an orderly stop begins with what the node handed over before it was gone', () => {
+    const before = led(-200, 'payments-0');
+    const moved = [led(-100, 'orders-0'), led(-90, 'orders-1')];
+    const stopped: Sentence = { ...said(0, 'kafka', 'story.nodeStopped'), held: ['orders-0', 'orders-1'], since: { n: moved[0]!.n, time: moved[0]!.time } };
+    const expired = said(40, 'ensemble', 'story.ephemeralGone', { path: '/brokers/ids/1' });
+    const { kafka } = differenceOf([before, ...moved, stopped, expired], [], stopped.n, undefined);
+    expect(kafka?.hands).toEqual({ held: 2, changed: 2, afterMS: 10 });
+    expect(kafka?.steps.map(({ sentence, afterMS }) => [sentence.text.key, afterMS])).toEqual([['story.leaderChanged', 0], ['story.leaderChanged', 10], ['story.ephemeralGone', 140]]);
+  });
+
   it('leaves out what the ensemble did for the other side', () => {
     const gone = (path: string): Sentence => ({ ...said(100, 'ensemble', 'story.ephemeralGone'), text: { key: 'story.ephemeralGone', params: { path } } });
     const { kafka, pulsar } = differenceOf([killedKafka, killedPulsar, gone('/brokers/ids/1'), gone('/loadbalance/leader')], [], killedKafka.n, killedPulsar.n);

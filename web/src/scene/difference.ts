@@ -69,12 +69,15 @@ function aftermath(sentences: readonly Sentence[], seconds: readonly Second[], s
   const fault = sentences[at];
   if (!fault) return undefined;
   const next = sentences.findIndex((sentence, index) => index > at && sentence.side === side && isNodeChange(sentence));
+  // A node that is stopped in order hands over what it has, and is gone then: what followed began with that.
+  const began = fault.since ?? fault;
+  const from = sentences.findIndex((sentence) => sentence.n >= began.n);
   const until = Math.min(fault.time + WINDOW_MS, sentences[next]?.time ?? Infinity);
   const steps = sentences
-    .slice(at + 1, next < 0 ? undefined : next)
-    .filter((sentence) => concerns(sentence, side) && sentence.time <= until)
-    .map((sentence) => ({ sentence, afterMS: Math.max(0, sentence.time - fault.time) }));
-  const meanwhile = seconds.filter(({ time }) => time + 1000 > fault.time && time < until);
+    .slice(from, next < 0 ? undefined : next)
+    .filter((sentence) => sentence !== fault && concerns(sentence, side) && sentence.time <= until)
+    .map((sentence) => ({ sentence, afterMS: Math.max(0, sentence.time - began.time) }));
+  const meanwhile = seconds.filter(({ time }) => time + 1000 > began.time && time < until);
   return {
     fault,
     steps,

@@ -17,7 +17,7 @@ function classroom(): State {
   return state;
 }
 
-function play(...records: [node: string, kind: string, data: object, at?: number][]): (readonly string[] | undefined)[] {
+function faults(...records: [node: string, kind: string, data: object, at?: number][]) {
   const state = classroom();
   const story = new Story();
   story.begin(state);
@@ -26,9 +26,13 @@ function play(...records: [node: string, kind: string, data: object, at?: number
     apply(state, record);
     story.take(record, state);
   }
-  return story.all.filter(({ text }) => /node(Killed|Stopped|Paused)/.test(text.key)).map(({ held }) => held);
+  return story.all.filter(({ text }) => /node(Killed|Stopped|Paused)/.test(text.key));
 }
 
+const play = (...records: Parameters<typeof faults>) => faults(...records).map(({ held }) => held);
+
+const led = (partition: number, leader: number, reason: string) => ({ topic: 'orders', partition, leader, leaderEpoch: 1, isr: [2], replicas: [1, 2], partitionEpoch: 1, controllerEpoch: 1, reason });
+const stopped = { reason: 'stopped' };
 const killed = { reason: 'killed' };
 const topic = (name: string) => ({ topic: `persistent://public/default/${name}` });
 
@@ -48,4 +52,27 @@ it('a broker of Pulsar had the topics that it served, also those that it handed 
     ['pulsar-1', 'node.stopped', { reason: 'stopped' }, 61_100],
   ];
   expect(play(...records)).toEqual([['orders']]);
+});
+
+it('a broker of Kafka that is stopped in order had the partitions that were moved away from it before it went', () => {
+  const [fault] = faults(
+    ['kafka-2', 'kafka.partitionStateChanged', led(0, 2, 'controlled-shutdown'), 1000],
+    ['kafka-2', 'kafka.partitionStateChanged', led(1, 2, 'replica-offline'), 1001],
+    ['kafka-1', 'node.stopped', stopped, 1100],
+  );
+  expect(fault).toMatchObject({ held: ['orders-0'], since: { n: 1, time: 1_770_000_001_000 } });
+});
+
+it('what a node handed over in an earlier life is not its own in the next one', () => {
+  const records: Parameters<typeof play> = [
+    ['kafka-2', 'kafka.partitionStateChanged', led(0, 2, 'controlled-shutdown'), 1000],
+    ['kafka-1', 'node.stopped', stopped, 1100],
+    ['kafka-1', 'node.started', { role: 'kafka', id: 1, addresses: {} }, 2000],
+    ['kafka-1', 'node.stopped', killed, 3000],
+    ['pulsar-1', 'pulsar.topicLoaded', topic('orders'), 3000],
+    ['pulsar-1', 'pulsar.topicUnloaded', topic('orders'), 4000],
+    ['pulsar-1', 'node.started', { role: 'pulsar', id: 1, addresses: {} }, 5000],
+    ['pulsar-1', 'node.stopped', killed, 6000],
+  ];
+  expect(play(...records)).toEqual([['orders-0'], [], []]);
 });

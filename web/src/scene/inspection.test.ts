@@ -142,17 +142,20 @@ it('the shape of a log is told in words, among what is routine', () => {
   expect(isEveryday(record)).toBe(true);
 });
 
-it('every kind of record that the recorded runs hold is told in words, not by the name of its kind', () => {
-  const kinds = new Set<string>();
+it('every kind of record that the recorded runs hold is told in words, not by the name of its kind', { timeout: 30_000 }, () => {
+  const looked = new Map<string, number>();
+  const untold = new Set<string>();
   const walk = new TraceStore({ records: 1_000_000, checkpointEvery: 1_000_000 });
   for (const lines of [craftedRecords(), (readLines('classroom.jsonl.gz') as WireRecord[]).map((record, index) => ({ ...record, n: index + 1 }))]) {
     walk.reset(snapshotAt(0));
     walk.append(lines, (record, state) => {
-      kinds.add(record.kind);
+      const times = (looked.get(record.kind) ?? 0) + 1;
+      looked.set(record.kind, times);
+      if (times > 100) return; // what comes by the thousand is told in one way
       const { key, params } = recordText(record, state);
-      expect(key, record.kind).not.toBe('record.other');
-      expect(format(en, 'en', key, params), record.kind).not.toMatch(/\{\w+\}|undefined|NaN/);
+      if (key === 'record.other' || /\{\w+\}|undefined|NaN/.test(format(en, 'en', key, params))) untold.add(`${record.kind}: ${JSON.stringify(params)}`);
     });
   }
-  expect(kinds.size).toBeGreaterThan(70);
+  expect([...untold]).toEqual([]);
+  expect(looked.size).toBeGreaterThan(70);
 });

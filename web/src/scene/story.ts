@@ -23,6 +23,8 @@ export interface Sentence {
   topic?: string;
   /** Of a fault: the partitions, topics and ledgers that the node had then. */
   held?: readonly string[];
+  /** Of a fault that was no surprise: the record with which the node began to hand over what it had. */
+  since?: { n: number; time: number };
 }
 
 type Told = Pick<Sentence, 'side' | 'moment' | 'text'> | undefined;
@@ -62,10 +64,16 @@ export class Story {
     if (!sentence || repeated || this.toldBefore(record)) return undefined;
     const client = record.kind === 'ensemble.sessionEnded' ? this.clients.get(record.data.session) : undefined;
     if (client) sentence.text = { key: 'story.sessionExpiredOf', params: { ...sentence.text.params, client } };
-    if (record.kind === 'node.stopped' || record.kind === 'node.paused') sentence.held = this.holders.heldBy(record.node, record.time, state);
+    if (record.kind === 'node.stopped' || record.kind === 'node.paused') this.noteHeld(sentence, record, state);
     this.sentences.push(sentence);
     if (this.sentences.length > KEPT * 1.2) this.sentences = this.sentences.slice(-KEPT);
     return sentence;
+  }
+
+  private noteHeld(sentence: Sentence, { node, time }: TypedRecord, state: State): void {
+    const { names, since } = this.holders.heldBy(node, time, state);
+    sentence.held = names;
+    if (since) sentence.since = since;
   }
 
   get all(): readonly Sentence[] {
