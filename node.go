@@ -54,6 +54,7 @@ type nodeOptions struct {
 	pace      string
 	logLevel  string
 	token     string
+	class     string
 	started   time.Time
 }
 
@@ -91,6 +92,7 @@ finds the others by gossip (port 7946) and takes orders from the process with th
 	flags.StringVar(&options.pace, "pace", string(node.Classroom), "classroom or production")
 	flags.StringVar(&options.logLevel, "log", "info", "what is logged to the standard error: debug, info, warn or error")
 	flags.StringVar(&options.token, "token", os.Getenv("TWINLOG_TOKEN"), "the teacher's token for the page; a random one if it is not given (or in TWINLOG_TOKEN)")
+	flags.StringVar(&options.class, "class", os.Getenv("TWINLOG_CLASS"), classHelp)
 	_ = command.MarkFlagRequired("role")
 	return command
 }

@@ -27,6 +27,7 @@ type pageConfig struct {
 	listen   string
 	token    string
 	data     string // directory of the page's database
+	class    string // whose students work here; see labs.Config
 	run      string
 	clusters workload.Config // where the page's own clients find the brokers
 	logger   *slog.Logger
@@ -41,6 +42,9 @@ type page struct {
 	store      *store.Store
 	recording  *store.Recording
 }
+
+// classHelp tells of the flag that names the class.
+const classHelp = "name of the class whose students do the labs here: with it and their own names their values are drawn, others in every class (or in TWINLOG_CLASS)"
 
 // databaseFile is where runs and the students' progress are kept.
 const databaseFile = "visualizer.db"
@@ -77,7 +81,7 @@ func newPage(config pageConfig) (p *page, err error) {
 		Run:      config.run,
 		Labs: func(trace labs.Trace) (visualizer.Labs, error) {
 			p.labs, err = labs.New(labs.Config{
-				Catalogue: catalogue.Files, Addresses: actionAddresses(config.clusters.Present()), Nodes: config.control, Trace: trace, Progress: p.store,
+				Catalogue: catalogue.Files, Class: config.class, Addresses: actionAddresses(config.clusters.Present()), Nodes: config.control, Trace: trace, Progress: p.store,
 				Logger: config.logger,
 			})
 			return p.labs, err

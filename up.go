@@ -30,6 +30,7 @@ type upOptions struct {
 	data     string
 	pace     string
 	logLevel string
+	class    string
 	noTrace  bool
 	started  time.Time
 }
@@ -68,6 +69,7 @@ func upCommand(started time.Time) *cobra.Command {
 	flags.StringSliceVar(&options.layout.ZooKeeper, "zookeeper", nil, "a real ZooKeeper (HOST:PORT,…) to use instead of the ensemble")
 	flags.StringVar(&options.pace, "pace", string(node.Classroom), "how long nodes wait for each other: classroom (seconds) or production (as the real systems do)")
 	flags.BoolVar(&options.noTrace, "no-trace", false, "nodes record nothing, so that the page shows only which of them run; for measuring what the trace costs")
+	flags.StringVar(&options.class, "class", os.Getenv("TWINLOG_CLASS"), classHelp)
 	flags.StringVar(&options.logLevel, "log", "error", "what is logged to the standard error: debug, info, warn or error")
 	return command
 }
@@ -146,7 +148,7 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 		return err
 	}
 	page, err := newPage(pageConfig{
-		control: classroom, listen: options.layout.Address(cluster.PortPage), data: data.directory, run: run, logger: logger,
+		control: classroom, listen: options.layout.Address(cluster.PortPage), data: data.directory, class: options.class, run: run, logger: logger,
 		clusters: workload.Config{Now: func() workload.Config {
 			nodes, err := classroom.Layout().Nodes()
 			if err != nil { // it was one that runs

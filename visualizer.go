@@ -29,7 +29,7 @@ func runVisualizer(ctx context.Context, options nodeOptions, logger *slog.Logger
 	}
 	remote := attach.NewRemote(attach.RemoteConfig{Members: members, Logger: logger})
 	page, err := newPage(pageConfig{
-		control: remote, listen: hostPort(options.host, cluster.PortPage), token: options.token, data: directory.directory, run: run,
+		control: remote, listen: hostPort(options.host, cluster.PortPage), token: options.token, data: directory.directory, class: options.class, run: run,
 		logger: logger, clusters: insideAddresses(options.counts),
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -138,5 +139,31 @@ func TestTheNextCommandRepeatsWhatItNeeds(t *testing.T) {
 		if got := r.flags(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestEveryClassHasOtherValues(t *testing.T) {
+	drawn := func(class, student string) map[string]string {
+		s, err := New(Config{Catalogue: catalogue.Files, Class: class, Trace: stillTrace{world.New()}, Progress: noted(nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		detail, err := s.Show(t.Context(), first, student, "en")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return detail.Values
+	}
+	ada := drawn("7b", "ada")
+	if again := drawn("7b", "ada"); !maps.Equal(ada, again) {
+		t.Errorf("%v, then %v", ada, again)
+	}
+	for name, other := range map[string]map[string]string{"another class": drawn("7c", "ada"), "another student": drawn("7b", "lin")} {
+		if other["topic"] == ada["topic"] {
+			t.Errorf("%s has the same topic %s", name, ada["topic"])
+		}
+	}
+	if alone := drawn("7b", Alone); !maps.Equal(alone, drawn("7c", Alone)) {
+		t.Errorf("who works alone has other values in another class: %v", alone)
 	}
 }
