@@ -22,7 +22,7 @@ describe('joining what was sent with what was received', () => {
     const flights = new Flights();
     flights.take(record('message.sent', 1000, message(), 1));
     flights.take(record('message.received', 1040, message(), 2));
-    expect(flights.between(0, 2000)).toMatchObject([{ n: 1, sent: 1000, received: 1040 }]);
+    expect(flights.all).toMatchObject([{ n: 1, sent: 1000, received: 1040 }]);
   });
 
   it('does not take a response for its request, nor one connection for another', () => {
@@ -30,7 +30,7 @@ describe('joining what was sent with what was received', () => {
     flights.take(record('message.sent', 1000, message(), 1));
     flights.take(record('message.received', 1010, message({ exchange: { connection: 'a>b', correlation: 1, response: true } }), 2));
     flights.take(record('message.received', 1010, message({ exchange: { connection: 'a>c', correlation: 1, response: false } }), 3));
-    expect(flights.length).toBe(3);
+    expect(flights.all.length).toBe(3);
   });
 
   const numbered = (correlation: number, folded?: number) => message({ exchange: { connection: 'a>b', correlation, response: false }, folded });
@@ -41,24 +41,54 @@ describe('joining what was sent with what was received', () => {
     flights.take(record('message.sent', 1010, numbered(8, 5), 2));
     flights.take(record('message.sent', 1030, numbered(9), 3));
     flights.take(record('message.received', 1020, numbered(6, 6), 4));
-    expect(flights.between(0, 2000).map(({ received }) => received)).toEqual([1020, undefined, undefined]);
+    expect(flights.all.map(({ received }) => received)).toEqual([1020, undefined, undefined]);
     flights.take(record('message.received', 1040, numbered(9, 3), 5));
-    expect(flights.between(0, 2000).map(({ received }) => received)).toEqual([1020, 1040, 1040]);
+    expect(flights.all.map(({ received }) => received)).toEqual([1020, 1040, 1040]);
   });
 
   it('does not draw what was folded at the receiver a second time', () => {
     const flights = new Flights();
     flights.take(record('message.received', 1000, numbered(6, 6), 1));
-    expect(flights.length).toBe(0);
+    expect(flights.all.length).toBe(0);
     flights.take(record('message.received', 1000, { ...numbered(6, 6), from: 'client' }, 2));
-    expect(flights.length).toBe(1);
+    expect(flights.all.length).toBe(1);
   });
 
   it('forgets what lies before a record', () => {
     const flights = new Flights();
     for (let n = 1; n <= 5; n++) flights.take(record('message.sent', 1000 + n, message({ exchange: { connection: 'a>b', correlation: n, response: false } }), n));
     flights.forget(4);
-    expect(flights.between(0, 2000).map(({ n }) => n)).toEqual([4, 5]);
+    expect(flights.all.map(({ n }) => n)).toEqual([4, 5]);
+  });
+
+  it('finds whatever is on its way, of however many there were', () => {
+    const flights = new Flights();
+    const late = new Map<number, { receive: number; correlation: number }>();
+    let random = 7;
+    const dice = (sides: number) => (random = (random * 48271) % 0x7fffffff) % sides;
+    let n = 0;
+    for (let time = 0; time < 20_000; time += 5) {
+      const correlation = time;
+      const exchange = { connection: `link ${dice(40)}`, correlation, response: false };
+      const to = dice(4) === 0 ? 'client' : 'kafka-2';
+      flights.take(record('message.sent', time, message({ exchange, to }), ++n));
+      const takes = [1, 30, 700, 3900, Infinity][dice(5)]!;
+      if (to !== 'client' && takes < Infinity) late.set(++n, { receive: time + takes, correlation });
+      for (const [at, { receive, correlation: number }] of late) {
+        if (receive > time) continue;
+        late.delete(at);
+        const of = flights.all.find((one) => one.message.exchange.correlation === number)!;
+        flights.take(record('message.received', time, of.message, ++n));
+      }
+      if (time === 12_000) flights.forget(flights.all.find((one) => one.time >= 4000)!.n);
+    }
+    const options = { minFlight: 500, limit: Infinity };
+    for (let time = 9_000; time < 20_000; time += 333) {
+      const expected = packetsAt(flights.all, time, options);
+      expect(expected.packets.length).toBeGreaterThan(50);
+      expect(packetsAt(flights.around(time, 500), time, options), `at ${time}`).toEqual(expected);
+      expect(flights.around(time, 500).length, `at ${time}`).toBeLessThan(1000);
+    }
   });
 });
 

@@ -44,18 +44,25 @@ export interface PacketScene {
 /** The packets in flight at a time. A pure function of the flights and the time: pause, seek and replay need nothing else. */
 export function packetsAt(flights: readonly Flight[], time: number, options: PacketOptions): PacketScene {
   const counts = noFlow();
-  const flying: { flight: Flight; flow: Flow; progress: number }[] = [];
+  const flying: Packet[] = [];
   for (const flight of flights) {
     const progress = progressAt(flight, time, options.minFlight);
     if (progress === undefined) continue;
-    const flow = flowOf(flight.message);
-    counts[flow] += weightOf(flight.message);
-    if (!options.hidden?.has(flow)) flying.push({ flight, flow, progress });
+    const way = wayOf(flight);
+    counts[way.flow] += way.weight;
+    if (!options.hidden?.has(way.flow)) flying.push(packet(flight, way, progress));
   }
   const share = options.limit / flying.length;
-  const drawn = share >= 1 ? flying : flying.filter(({ flight }) => lot(flight.n) < share);
-  const packets = drawn.slice(0, options.limit).map(({ flight, flow, progress }) => packet(flight, flow, progress));
-  return { packets, counts, surplus: flying.length - packets.length };
+  const drawn = share >= 1 ? flying : flying.filter(({ n }) => lot(n) < share).slice(0, options.limit);
+  return { packets: drawn, counts, surplus: flying.length - drawn.length };
+}
+
+/** What of a packet does not depend on the time. */
+type Way = Pick<Packet, 'from' | 'to' | 'flow' | 'weight'>;
+
+function wayOf(flight: Flight): Way {
+  const { message } = flight;
+  return (flight.seen ??= { from: placeOf(message.from, message), to: placeOf(message.to, message), flow: flowOf(message), weight: weightOf(message) }) as Way;
 }
 
 export function noFlow(): Record<Flow, number> {
@@ -90,25 +97,28 @@ export function progressAt(flight: Flight, time: number, minFlight: number): num
   return 0.5 * (1 - Math.exp(-(time - sent) / minFlight));
 }
 
-function packet(flight: Flight, flow: Flow, progress: number): Packet {
-  const { message } = flight;
-  return {
-    n: flight.n,
-    from: placeOf(message.from, message),
-    to: placeOf(message.to, message),
-    flow,
-    response: message.exchange.response,
-    progress,
-    stalled: flight.received === undefined && recordsReceipt(message),
-    weight: weightOf(message),
-    message,
-  };
+function packet(flight: Flight, { from, to, flow, weight }: Way, progress: number): Packet {
+  const { n, message, received } = flight;
+  return { n, from, to, flow, response: message.exchange.response, progress, stalled: received === undefined && recordsReceipt(message), weight, message };
 }
 
 function placeOf(node: string, message: Message): Place {
-  if (isClient(node)) return [`${isConsumers(message) ? 'consumers' : 'producers'}/${message.protocol === 'pulsar' ? 'pulsar' : 'kafka'}`];
-  if (message.protocol === 'zookeeper') return [`session/${node}`, node]; // where sessions are shown, what they ask comes from them
-  return message.subject ? [`${node}/${message.subject}`, node] : [node];
+  if (isClient(node)) return placeNamed(`${isConsumers(message) ? 'consumers' : 'producers'}/${message.protocol === 'pulsar' ? 'pulsar' : 'kafka'}`);
+  if (message.protocol === 'zookeeper') return placeNamed(`session/${node}`, node); // where sessions are shown, what they ask comes from them
+  return message.subject ? placeNamed(`${node}/${message.subject}`, node) : placeNamed(node);
+}
+
+/** A hundred thousand flights go between a few hundred places. */
+const places = new Map<string, Place>();
+const PLACES_LIMIT = 20_000;
+
+function placeNamed(first: string, orElse?: string): Place {
+  const known = places.get(first);
+  if (known) return known;
+  if (places.size >= PLACES_LIMIT) places.clear();
+  const place = orElse === undefined ? [first] : [first, orElse];
+  places.set(first, place);
+  return place;
 }
 
 /** A client's message is one of its consumers' when it reads or belongs to a group or a subscription. */

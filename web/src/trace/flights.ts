@@ -11,10 +11,21 @@ export interface Flight {
   time: number;
   sent: number | undefined;
   received: number | undefined;
+  /** What the picture has made of the message: it asks for the same one in thirty frames. */
+  seen?: unknown;
+}
+
+/** How many flights were taken before one: its place among all of them. */
+interface Waiting {
+  flight: Flight;
+  place: number;
 }
 
 /** How long a sending waits for its receipt before it is given up for lost. */
 export const LOST_AFTER_MS = 4000;
+
+/** By so much the list may be out of order. */
+const SLACK_MS = 50;
 
 /** Sendings of one stream that may wait for their receipt; the oldest go first. */
 const WAITING_LIMIT = 500;
@@ -28,11 +39,15 @@ const WAITING_LIMIT = 500;
  */
 export class Flights {
   private list: Flight[] = [];
+  /** Of each flight in the list: when it is over at the latest. Each frame looks at those of four seconds, so that they lie side by side. */
+  private over = new Float64Array(1024);
+  /** Flights that were forgotten. */
+  private gone = 0;
   /** By stream: the sendings that nobody has received yet, in order. */
-  private waiting = new Map<string, Flight[]>();
+  private waiting = new Map<string, Waiting[]>();
 
-  get length(): number {
-    return this.list.length;
+  get all(): readonly Flight[] {
+    return this.list;
   }
 
   take(record: TypedRecord): void {
@@ -41,35 +56,49 @@ export class Flights {
   }
 
   private sent(n: number, time: number, message: Message): void {
-    const flight: Flight = { n, message, time, sent: time, received: undefined };
-    this.list.push(flight);
+    const flight: Flight = { n, message, time, sent: time, received: undefined, seen: undefined };
+    const place = this.add(flight, time + LOST_AFTER_MS);
     if (!recordsReceipt(message)) return;
     const key = streamOf(message);
     const queue = this.waiting.get(key);
-    if (!queue) this.waiting.set(key, [flight]);
-    else if (queue.push(flight) > WAITING_LIMIT) queue.shift();
+    if (!queue) this.waiting.set(key, [{ flight, place }]);
+    else if (queue.push({ flight, place }) > WAITING_LIMIT) queue.shift();
   }
 
   private received(n: number, time: number, message: Message): void {
     const key = streamOf(message);
     const queue = this.waiting.get(key) ?? [];
-    const left = queue.filter((flight) => {
+    const left = queue.filter(({ flight, place }) => {
       if (flight.message.exchange.correlation > message.exchange.correlation) return true;
-      flight.received = Math.max(time, flight.time);
+      flight.received = this.over[place - this.gone] = Math.max(time, flight.time);
       return false;
     });
     if (left.length === 0) this.waiting.delete(key);
     else this.waiting.set(key, left);
     const known = left.length < queue.length || (recordsSending(message) && (message.folded ?? 1) > 1);
-    if (!known) this.list.push({ n, message, time, sent: undefined, received: time });
+    if (!known) this.add({ n, message, time, sent: undefined, received: time, seen: undefined }, time);
+  }
+
+  private add(flight: Flight, over: number): number {
+    const index = this.list.push(flight) - 1;
+    if (index === this.over.length) {
+      const larger = new Float64Array(index * 2);
+      larger.set(this.over);
+      this.over = larger;
+    }
+    this.over[index] = over;
+    return this.gone + index;
   }
 
   /** Forgets flights whose first record is before n. */
   forget(n: number): void {
-    const keep = this.list.findIndex((flight) => flight.n >= n);
-    this.list = keep < 0 ? [] : this.list.slice(keep);
+    const found = this.list.findIndex((flight) => flight.n >= n);
+    const dropped = found < 0 ? this.list.length : found;
+    this.over.copyWithin(0, dropped, this.list.length);
+    this.list.splice(0, dropped);
+    this.gone += dropped;
     for (const [key, queue] of this.waiting) {
-      const left = queue.filter((flight) => flight.n >= n);
+      const left = queue.filter(({ flight }) => flight.n >= n);
       if (left.length === 0) this.waiting.delete(key);
       else this.waiting.set(key, left);
     }
@@ -77,16 +106,20 @@ export class Flights {
 
   clear(): void {
     this.list = [];
+    this.gone = 0;
     this.waiting.clear();
   }
 
-  /** Flights whose first record lies in [from, to], with some more on both sides: clocks of nodes differ a little. */
-  between(from: number, to: number): Flight[] {
-    const slack = 50;
-    const first = this.firstAtOrAfter(from - slack);
-    let last = first;
-    while (last < this.list.length && this.list[last]!.time <= to + slack) last++;
-    return this.list.slice(first, last);
+  /**
+   * Flights that may be on their way at a time when none takes less than minFlight or more than LOST_AFTER_MS, and some more: clocks of
+   * nodes differ a little.
+   */
+  around(time: number, minFlight: number): Flight[] {
+    const found: Flight[] = [];
+    const first = this.firstAtOrAfter(time - LOST_AFTER_MS - SLACK_MS);
+    const end = this.firstAtOrAfter(time + minFlight + SLACK_MS);
+    for (let index = first; index < end; index++) if (this.over[index]! > time) found.push(this.list[index]!);
+    return found;
   }
 
   private firstAtOrAfter(time: number): number {

@@ -12,7 +12,6 @@ import { sceneOf, type Scene } from '../scene/scene';
 import { recordText } from '../scene/records';
 import type { Sentence } from '../scene/story';
 import { Connection, type ConnectionState } from '../trace/connection';
-import { LOST_AFTER_MS } from '../trace/flights';
 import { Playback, type Mode } from '../trace/playback';
 import { parseTime } from '../trace/decode';
 import type { Frame, SnapshotFrame } from '../trace/types';
@@ -366,8 +365,7 @@ export class Classroom {
   private packetsNow(): PacketScene {
     const { time, speed } = this.playback;
     const minFlight = FLIGHT_MS * speed;
-    const flights = this.store.flights.between(time - LOST_AFTER_MS, time + minFlight);
-    return packetsAt(flights, time, { minFlight, limit: PACKET_LIMIT, hidden: this.hiddenFlows });
+    return packetsAt(this.store.flights.around(time, minFlight), time, { minFlight, limit: PACKET_LIMIT, hidden: this.hiddenFlows });
   }
 
   private publish(now: number, n: number, flying: PacketScene | undefined): void {
