@@ -1,3 +1,4 @@
+import { tick as settled } from 'svelte';
 import { Anchors } from '../draw/anchors';
 import { drawLinks } from '../draw/links';
 import { drawPackets } from '../draw/packets';
@@ -8,6 +9,7 @@ import type { Light } from '../scene/invariants';
 import { concernedBy, NOTHING_CONCERNED, type Concerned } from '../scene/concerned';
 import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
 import type { DisturbedLink } from '../scene/links';
+import { paceOf } from '../scene/pace';
 import { sceneOf, type Scene } from '../scene/scene';
 import { recordText } from '../scene/records';
 import type { Sentence } from '../scene/story';
@@ -25,8 +27,6 @@ import { Telling } from './telling';
 const FLIGHT_MS = 500;
 /** Packets that are drawn at once; the rest is counted. */
 const PACKET_LIMIT = 2000;
-/** Between two pictures of what has a name: it is DOM, and nobody reads faster. */
-const SCENE_EVERY_MS = 60;
 const STATUS_EVERY_MS = 1000;
 /** With reduced motion the canvas shows a new step this often. */
 const STEP_MS = 500;
@@ -111,7 +111,7 @@ export class Classroom {
   private frame = 0;
   private lastFrame = 0;
   private lastScene = -Infinity;
-  private sceneEvery = SCENE_EVERY_MS;
+  private sceneEvery = 0;
   private lastStatus = -Infinity;
   private lastStep = -Infinity;
   private shownN = -1;
@@ -337,14 +337,16 @@ export class Classroom {
     drawLinks(context, links, anchors, palette);
   }
 
-  /** A large classroom is told less often, so that making scenes takes a tenth of the time at most. */
-  private publishScene(n: number): void {
+  private publishScene(n: number, elapsedMS: number): void {
+    const records = this.shownN < 0 || this.playback.mode === 'paused' ? 0 : n - this.shownN; // a clock that is put somewhere passes none
     this.shownN = n;
     const before = performance.now();
     this.scene = sceneOf(this.store.seek(n));
     this.lights = this.shown.invariants.at(n);
-    this.sceneEvery = Math.min(1000, Math.max(SCENE_EVERY_MS, (performance.now() - before) * 10));
     this.anchors.touch();
+    this.sceneEvery = paceOf({ records, elapsedMS, tookMS: 0 });
+    // Svelte puts it into the document right after this frame's script.
+    void settled().then(() => (this.sceneEvery = paceOf({ records, elapsedMS, tookMS: performance.now() - before })));
   }
 
   /** Only where the clock stands: nobody can press a button that changes with every frame. */
@@ -370,8 +372,10 @@ export class Classroom {
 
   private publish(now: number, n: number, flying: PacketScene | undefined): void {
     if (now - this.lastScene >= this.sceneEvery) {
+      const elapsedMS = Math.min(now - this.lastScene, 1000);
       this.lastScene = now;
-      if (n !== this.shownN) this.publishScene(n);
+      if (n !== this.shownN) this.publishScene(n, elapsedMS);
+      this.publishStory();
       const { mode, speed, time } = this.playback;
       const span = this.store.span ?? { from: time, to: time };
       const to = this.recorded ? span.to : mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
@@ -379,14 +383,16 @@ export class Classroom {
       this.publishCauses(n);
       this.clock = { mode, speed, time, n, firstN: this.store.firstN, from: span.from, to };
     }
-    if (this.shown.changed) {
-      this.shown.changed = false;
-      this.sentences = [...this.shown.story.all];
-      this.closer.storyChanged();
-    }
     if (flying && now - this.lastStatus >= STATUS_EVERY_MS) {
       this.lastStatus = now;
       this.inFlight = { counts: flying.counts, surplus: flying.surplus };
     }
+  }
+
+  private publishStory(): void {
+    if (!this.shown.changed) return;
+    this.shown.changed = false;
+    this.sentences = [...this.shown.story.all];
+    this.closer.storyChanged();
   }
 }
