@@ -10,6 +10,7 @@ import { concernedBy, NOTHING_CONCERNED, type Concerned } from '../scene/concern
 import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
 import type { DisturbedLink } from '../scene/links';
 import { paceOf } from '../scene/pace';
+import { keepUnchanged } from '../scene/unchanged';
 import { sceneOf, type Scene } from '../scene/scene';
 import { recordText } from '../scene/records';
 import type { Sentence } from '../scene/story';
@@ -341,8 +342,8 @@ export class Classroom {
     const records = this.shownN < 0 || this.playback.mode === 'paused' ? 0 : n - this.shownN; // a clock that is put somewhere passes none
     this.shownN = n;
     const before = performance.now();
-    this.scene = sceneOf(this.store.seek(n));
-    this.lights = this.shown.invariants.at(n);
+    this.scene = keepUnchanged(this.scene, sceneOf(this.store.seek(n)));
+    this.lights = keepUnchanged(this.lights, this.shown.invariants.at(n));
     this.anchors.touch();
     this.sceneEvery = paceOf({ records, elapsedMS, tookMS: 0 });
     // Svelte puts it into the document right after this frame's script.
