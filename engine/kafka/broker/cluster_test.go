@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type cluster struct {
 	properties map[string]string
 	disks      map[int32]*disk.Memory
 	nodes      map[int32]*testNode
+	zookeeper  map[int32]string // by broker; ensembleAddress where there is none
 	mu         sync.Mutex
 	records    []trace.Record
 }
@@ -101,7 +103,7 @@ func (c *cluster) start(id int32) *testNode {
 	}
 	var err error
 	node.broker, err = broker.New(broker.Config{
-		BrokerID: id, Listeners: []broker.ListenerConfig{{Address: address(id)}}, ZooKeeper: []string{ensembleAddress}, Properties: c.properties,
+		BrokerID: id, Listeners: []broker.ListenerConfig{{Address: address(id)}}, ZooKeeper: []string{cmp.Or(c.zookeeper[id], ensembleAddress)}, Properties: c.properties,
 		Network: node.view, Disk: node.faults, Tracer: node.tracer, Logger: logger,
 	})
 	if err != nil {
