@@ -10,7 +10,7 @@ import (
 
 // blankServer is a server with nothing on its disk, as the leader knows it.
 type blankServer struct {
-	nonce int64 // of its process
+	nonce int64 // of its disk
 	heard time.Time
 }
 
@@ -25,20 +25,21 @@ func (o *owner) blankServers() map[int32]int64 {
 	return nonces
 }
 
-// reborn is a member that comes back, with nothing, under a fresh Raft id: its process has a nonce.
+// reborn is a member that comes back, with nothing, under a fresh Raft id: its blank disk has a nonce.
 func reborn(member tree.Member, id int32, nonce int64) tree.Member {
 	member.RaftID, member.Nonce = raftID(id, member.RaftID>>8+1), nonce
 	return member
 }
 
 // takesPart tells whether a server would do its part as this member at once: it answers Raft under the member's Raft id, or it waits,
-// with nothing on its disk, to be welcomed under it. To be connected is not enough. A server that has lost its disk is, but does not
-// answer to the Raft id it had, and gets a new one only by another change, which the members that count on it could not decide.
+// with nothing on its disk, for the change that gives it this one. To be connected is not enough. A server that has lost its disk is,
+// but does not answer to the Raft id it had, and gets a new one only by another change, which the members that count on it could not
+// decide. Nor is it enough to be heard: one that still says that it is blank after it was given the id cannot be reached.
 func (o *owner) takesPart(id int32, member tree.Member) bool {
 	if member.RaftID == o.storage.raftID {
 		return true
 	}
-	if nonce, isBlank := o.blankServers()[id]; isBlank {
+	if nonce, isBlank := o.blankServers()[id]; isBlank && nonce != o.tree.Membership().Servers[id].Nonce {
 		return nonce == member.Nonce
 	}
 	return slices.Contains(o.transport.connectedTo(), id) && time.Since(o.lastHeard[member.RaftID]) < 2*o.config.ElectionTimeout

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -17,7 +15,7 @@ import (
 // holds could be lost.
 //
 //   - All others have nothing either, or a majority has and the rest does not show up for a while: found.
-//   - Another one has founded, and knows that this very process had nothing when it did: found.
+//   - Another one has founded, and knows that this very disk had nothing when it did: found.
 //   - Another one is already a member: join. The leader replaces the server's Raft id by a fresh one, which is a change of the members
 //     like any other, and sends it a snapshot.
 type founding struct {
@@ -61,12 +59,6 @@ func (f *founding) decide(heard *hello) foundingStep {
 		return foundNow
 	}
 	return keepWaiting
-}
-
-func newNonce() int64 {
-	var bytes [8]byte
-	_, _ = rand.Read(bytes[:]) // it cannot fail
-	return int64(binary.BigEndian.Uint64(bytes[:])>>1) + 1
 }
 
 // becomes starts Raft: as a founder or after a restart with a snapshot, or as one who joins, with nothing.
@@ -166,9 +158,13 @@ func (e helloEvent) happen(o *owner) {
 }
 
 // happen, on the leader, gives a server that has lost its disk a fresh Raft id. One that is no member has to wait until it is made one.
-// The other servers pass it on: the new server's configuration is as old as it is, and the leader may not be in it.
+// The other servers pass it on: the new server's configuration is as old as it is, and the leader may not be in it. What has been
+// decided already each server tells: without the newcomer's vote there may be no leader to tell it.
 func (e joinEvent) happen(o *owner) {
 	if !o.isLeader() {
+		if member := o.tree.Membership().Servers[e.join.server]; member.Nonce != 0 && member.Nonce == e.join.nonce {
+			o.welcome(e.join.server, member)
+		}
 		if e.from == e.join.server && o.leader != raft.None && serverOf(o.leader) != e.join.server {
 			o.transport.send(serverOf(o.leader), outgoing{kind: frameJoin, payload: e.join.encode()})
 		}
@@ -186,7 +182,7 @@ func (e joinEvent) happen(o *owner) {
 		return
 	}
 	if member.Nonce == e.join.nonce {
-		o.transport.send(e.join.server, outgoing{kind: frameWelcome, payload: welcome{member.RaftID, member.Nonce}.encode()})
+		o.welcome(e.join.server, member)
 		return
 	}
 	servers := o.tree.Membership().Copy()
@@ -196,7 +192,11 @@ func (e joinEvent) happen(o *owner) {
 	o.orderMembership(&tree.Command{}, servers)
 }
 
-// happen: the leader has given this server its Raft id.
+func (o *owner) welcome(id int32, member tree.Member) {
+	o.transport.send(id, outgoing{kind: frameWelcome, payload: welcome{member.RaftID, member.Nonce}.encode()})
+}
+
+// happen: the members have given this server its Raft id.
 func (e welcomeEvent) happen(o *owner) {
 	if o.founding == nil || e.welcome.nonce != o.nonce {
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"twinlog/engine/ensemble/server"
+	"twinlog/engine/fabric"
 )
 
 // reconfigurable is an ensemble of servers that know only those that knows gives.
@@ -146,4 +147,36 @@ func newServersWhoKnowOneFollower(t *testing.T) (e *ensemble, follower int) {
 	}
 	e.start(4, 5)
 	return e, follower
+}
+
+// TestNewMembersRestartBeforeTheyAreWelcomed: the leader hears from two new servers, and what it says reaches them late. They are members
+// by then, a majority of the three, and crash before they know. When they are back there is no leader: it had to step down. Nobody can
+// give them other Raft ids, so they must still be those that were made members, and be told so by one that does not lead.
+func TestNewMembersRestartBeforeTheyAreWelcomed(t *testing.T) {
+	e := reconfigurable(t, 3, func(id int) []int {
+		if id == 1 {
+			return []int{1}
+		}
+		return []int{1, id}
+	})
+	speakTo := func(link fabric.Link) {
+		for _, to := range []string{"ensemble-2", "ensemble-3"} {
+			if err := e.fabric.SetLink("ensemble-1", to, link); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	e.start(1)
+	e.awaitReady(1)
+	conn := e.administrator(1)
+	speakTo(fabric.Link{Delay: time.Second})
+	e.start(2, 3)
+	e.awaitReconfig(conn, []string{e.line(2), e.line(3)}, nil)
+	e.kill(2)
+	e.kill(3)
+	speakTo(fabric.Link{})
+	e.start(2, 3)
+	e.awaitReady(2, 3)
+	late, _ := e.connect(20*time.Second, 2, 3)
+	e.awaitWrite(late, "/decided-by-three")
 }

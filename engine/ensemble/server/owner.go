@@ -31,7 +31,7 @@ type owner struct {
 	consensus
 	stream    stream
 	serving   serving
-	nonce     int64     // of this process
+	nonce     int64     // of this server's blank disk; 0 when it has never been blank in this run
 	founding  *founding // nil once the server takes part
 	joining   bool
 	sinceJoin time.Duration
@@ -76,7 +76,7 @@ func newOwner(ctx context.Context, s *Server, stored *storage, found recovered) 
 	o := &owner{
 		server: s, config: &s.config, log: s.config.Logger, tracer: s.config.Tracer, storage: stored,
 		watches: tree.NewWatches(), clients: map[int64]*client{}, session: map[int64]*client{},
-		nextID: firstSessionID(s.config.ID, nowMS()), nonce: newNonce(), tree: tree.New(), consensus: consensus{members: &raftpb.ConfState{}, heard: map[int32]hello{}, silence: map[int32]time.Duration{}, lastHeard: map[uint64]time.Time{}, blank: map[int32]blankServer{}, introduced: map[int32]string{}},
+		nextID: firstSessionID(s.config.ID, nowMS()), nonce: found.nonce, tree: tree.New(), consensus: consensus{members: &raftpb.ConfState{}, heard: map[int32]hello{}, silence: map[int32]time.Duration{}, lastHeard: map[uint64]time.Time{}, blank: map[int32]blankServer{}, introduced: map[int32]string{}},
 	}
 	o.transport = &transport{
 		config: o.config, log: o.log, tasks: &s.tasks, ctx: ctx, peers: map[int32]*peer{}, events: o.peerEvents(),

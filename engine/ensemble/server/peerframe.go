@@ -48,7 +48,7 @@ type hello struct {
 	server int32  // that dials
 	to     int32  // that it wants
 	raftID uint64 // 0: it has nothing on its disk and takes no part yet
-	// nonce is of the dialler's process: a later process has another one.
+	// nonce is of the dialler's disk while there is nothing else on it: see blankNonce.
 	nonce     int64
 	lastTerm  uint64 // of its log when it started
 	lastIndex uint64

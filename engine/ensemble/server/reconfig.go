@@ -211,7 +211,7 @@ func (o *owner) applyMembers(entry *raftpb.Entry) error {
 	if o.isLeader() {
 		for id, member := range o.tree.Membership().Servers {
 			if member.Nonce != 0 {
-				o.transport.send(id, outgoing{kind: frameWelcome, payload: welcome{member.RaftID, member.Nonce}.encode()})
+				o.welcome(id, member)
 			}
 		}
 	}

@@ -43,11 +43,14 @@ type storageJob struct {
 const (
 	storageDirectory = "raft"
 	logDirectory     = storageDirectory + "/log"
+	// logAhead is how far the log is filled with zeros ahead of its end: every append waits for a sync.
+	logAhead = 1 << 20
 )
 
 // recovered is what a server finds on its disk.
 type recovered struct {
-	blank    bool // nothing: this server has never taken part
+	blank    bool  // nothing: this server has never taken part
+	nonce    int64 // of the blank disk
 	snapshot *snapshotFile
 }
 
@@ -71,7 +74,7 @@ func openStorage(d disk.Disk, segmentBytes int64, keptEntries uint64) (*storage,
 	}
 	s := &storage{disk: d, promises: promises, memory: raft.NewMemoryStorage(), keptEntries: keptEntries, wake: make(chan struct{}, 1)}
 	if found.snapshot, err = newestSnapshot(d); err == nil {
-		s.log, err = commitlog.Open(d, logDirectory, EntryFraming{}, commitlog.Config{SegmentBytes: segmentBytes})
+		s.log, err = commitlog.Open(d, logDirectory, EntryFraming{}, commitlog.Config{SegmentBytes: segmentBytes, Preallocate: logAhead})
 	}
 	if err != nil {
 		_ = promises.close()
@@ -79,7 +82,15 @@ func openStorage(d disk.Disk, segmentBytes int64, keptEntries uint64) (*storage,
 	}
 	if !promised {
 		found.blank, found.snapshot = true, nil
+		if found.nonce, err = blankNonce(d); err != nil {
+			s.abandon()
+			return nil, found, err
+		}
 		return s, found, nil
+	}
+	if err := forgetNonce(d); err != nil {
+		s.abandon()
+		return nil, found, err
 	}
 	s.raftID = promises.last.raftID
 	if found.snapshot == nil { // it joined, and the leader's snapshot has not come yet
@@ -108,6 +119,9 @@ func (s *storage) found(id uint64, first *snapshotFile) error {
 		return err
 	}
 	s.raftID = id
+	if err := forgetNonce(s.disk); err != nil {
+		return err
+	}
 	return s.fillMemory(first)
 }
 
@@ -117,7 +131,10 @@ func (s *storage) join(id uint64) error {
 		return fmt.Errorf("beginning the Raft log: %w", err)
 	}
 	s.raftID = id
-	return s.promises.save(promise{raftID: id})
+	if err := s.promises.save(promise{raftID: id}); err != nil {
+		return err
+	}
+	return forgetNonce(s.disk)
 }
 
 func (s *storage) fillMemory(snapshot *snapshotFile) error {

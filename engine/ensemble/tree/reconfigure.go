@@ -23,7 +23,7 @@ type Member struct {
 	RaftID uint64
 	// Spec is the server as the configuration file wrote it, for /zookeeper/config. It may be empty.
 	Spec string
-	// Nonce of the process that was given the Raft id; 0 for a founder.
+	// Nonce of the blank disk whose server was given the Raft id; 0 for a founder.
 	Nonce int64
 	// Former: it was removed, and goes on following without a vote.
 	Former bool
