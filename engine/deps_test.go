@@ -98,7 +98,7 @@ var onlyIn = map[string]struct {
 	"go.uber.org/goleak":                 {nil, "tests only"},
 	"github.com/stretchr/testify":        {nil, "tests only"},
 	"github.com/twmb/franz-go/pkg/kfake": {[]string{"bench/kfakepeer"}, "a peer to measure against, not a part"},
-	"github.com/twmb/franz-go/pkg/kmsg":  {[]string{"engine/kafka"}, "the Kafka protocol is Kafka-mode's"},
+	"github.com/twmb/franz-go/pkg/kmsg":  {[]string{"engine/kafka", "labs/action"}, "the Kafka protocol is Kafka-mode's; labs ask one broker after the other what it knows"},
 	"twinlog/engine/pulsar/pulsarpb":     {[]string{"engine/pulsar", "engine/dissect"}, "the Pulsar protocol is Pulsar-mode's"},
 	"twinlog/engine/pulsar/bookkeeperpb": {[]string{"engine/pulsar", "engine/dissect"}, "the BookKeeper protocol is Pulsar-mode's"},
 	"math/rand":                          {nil, "use math/rand/v2"},
