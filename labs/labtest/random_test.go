@@ -64,3 +64,26 @@ func TestALabWithOneKindOfActionHasNoRandomRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestATaskIsNotAheadUnlessOnlyTimeIsNeeded(t *testing.T) {
+	act, wait := lab.Action{KafkaProduce: &lab.KafkaProduce{}}, lab.Action{Wait: &lab.Wait{}}
+	l := &lab.Lab{Solution: map[string][]lab.Action{"killed": {act}, "elected": {wait}, "written": {act, wait}}}
+	verdicts := func(killed, elected, written string) []lab.Verdict {
+		return []lab.Verdict{{Task: "killed", Verdict: killed}, {Task: "elected", Verdict: elected}, {Task: "written", Verdict: written}}
+	}
+	for name, c := range map[string]struct {
+		verdicts []lab.Verdict
+		done     int
+		fits     bool
+	}{
+		"as it should be":       {verdicts(lab.Passed, lab.NotYet, lab.Waiting), 1, true},
+		"time has gone by":      {verdicts(lab.Passed, lab.Passed, lab.NotYet), 1, true},
+		"another is ahead":      {verdicts(lab.Passed, lab.NotYet, lab.Passed), 1, false},
+		"one has fallen back":   {verdicts(lab.NotYet, lab.Passed, lab.NotYet), 2, false},
+		"the wait has not done": {verdicts(lab.Passed, lab.NotYet, lab.NotYet), 2, false},
+	} {
+		if problem := passedSoFar(l, c.done)(c.verdicts); (problem == "") != c.fits {
+			t.Errorf("%s: %q", name, problem)
+		}
+	}
+}

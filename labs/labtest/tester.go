@@ -259,7 +259,7 @@ func (t *tester) solution(ctx context.Context, id, student string, result *Resul
 				return
 			}
 		}
-		verdicts, problem, err := t.check(ctx, id, student, passedSoFar(done+1))
+		verdicts, problem, err := t.check(ctx, id, student, passedSoFar(l, done+1))
 		if err != nil {
 			problem = err.Error()
 		}
@@ -298,7 +298,7 @@ func (t *tester) writesOn(ctx context.Context, l *lab.Lab, student string, resul
 			cancel()
 		}
 	}
-	_, problem, err := t.check(ctx, l.ID, student, passedSoFar(len(l.Tasks)))
+	_, problem, err := t.check(ctx, l.ID, student, passedSoFar(l, len(l.Tasks)))
 	if err != nil {
 		problem = err.Error()
 	}
@@ -307,10 +307,13 @@ func (t *tester) writesOn(ctx context.Context, l *lab.Lab, student string, resul
 	}
 }
 
-func passedSoFar(done int) func([]lab.Verdict) string {
+// passedSoFar wants the first tasks passed and none of the others. One of these for which there is nothing to do but wait may be ahead: on a busy
+// machine the check comes late. That its condition asks for something is then for the wrong runs to show.
+func passedSoFar(l *lab.Lab, done int) func([]lab.Verdict) string {
 	return func(verdicts []lab.Verdict) string {
 		for i, v := range verdicts {
-			if (v.Verdict == lab.Passed) != (i < done) {
+			ahead := i >= done && v.Verdict == lab.Passed && len(kindsOf(l.Solution[v.Task])) == 0
+			if (v.Verdict == lab.Passed) != (i < done) && !ahead {
 				return fmt.Sprintf("task %s is %s, observed %q", v.Task, v.Verdict, v.Observed)
 			}
 		}
