@@ -73,6 +73,16 @@ describe('the same fault on both sides', () => {
   it('leads to the moment', async () => {
     await side('Kafka-mode').getByRole('button', { name: /now leads compared-/ }).first().click();
     await page.getByText('Paused; the clusters run on').waitFor();
+    await page.getByRole('button', { name: 'Go live' }).click();
+  });
+
+  it('of an orderly stop tells what the broker handed over before it was gone', async () => {
+    const { state } = (await (await ask('GET', 'cluster')).json()) as { state: { kafka: { topics: Record<string, { partitions: Record<string, { leader: number }> }> } } };
+    const { leader } = state.kafka.topics.compared!.partitions[0]!;
+    await ask('POST', `nodes/kafka-${leader}/stop`);
+    await expect.poll(() => side('Kafka-mode').getByRole('combobox').locator('option:checked').textContent(), { timeout: 20_000 }).toContain(`kafka-${leader} was shut down in order`);
+    await side('Kafka-mode').getByText(/kafka-\d now leads compared-0/).waitFor({ timeout: 20_000 });
+    expect(await side('Kafka-mode').locator('dd').first().textContent()).toMatch(/^\+[\d.]+ s$/);
   });
 });
 

@@ -84,6 +84,16 @@ describe('the story as a sequence', () => {
     await elected().waitFor();
   });
 
+  it('tells who asks for votes and who votes for whom, of an election that is over', async () => {
+    await ask(classroom.url, 'situations/split-vote', 'POST');
+    const told = (sentence: RegExp) => list().getByRole('button', { name: sentence }).last().waitFor({ timeout: 30_000 });
+    await told(/ensemble-\d would vote for ensemble-\d in term \d+\./);
+    await told(/ensemble-\d begins term [3-9] and votes for itself\./);
+    await told(/ensemble-\d votes for ensemble-\d in term [3-9]\./);
+    await told(/ensemble-\d leads the ensemble in term [3-9]\./);
+    await expect.poll(async () => (await ask<{ run: { state: string } | null }>(classroom.url, 'situations')).run?.state, { timeout: 30_000 }).toBe('done');
+  });
+
   it('goes back to what happened before', async () => {
     const earlier = list().getByRole('button', { name: /earlier events?$/ });
     await earlier.click();
