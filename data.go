@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 type dataDirectory struct {
 	directory string
 	temporary bool
-	disk      *disk.OS
+	disk      disk.Disk
 	unlock    func() error
 }
 
@@ -55,13 +56,14 @@ func openDirectory(name string) (*dataDirectory, error) {
 		d.directory, d.temporary = made, true
 		onForced(func() { _ = os.RemoveAll(made) })
 	}
-	var err error
-	if d.disk, err = disk.NewOS(d.directory); err != nil {
+	files, err := disk.NewOS(d.directory)
+	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", d.directory, err)
 	}
-	if d.unlock, err = d.disk.Lock(); err != nil {
+	if d.unlock, err = files.Lock(); err != nil {
 		return nil, fmt.Errorf("--data %s: %w; end the twinlog that runs there first", d.directory, err)
 	}
+	d.disk = files
 	return d, nil
 }
 
@@ -70,21 +72,20 @@ func (d *dataDirectory) checkFacts(layout cluster.Layout) error {
 	if len(layout.ZooKeeper) > 0 {
 		facts.Ensemble = 0
 	}
-	name := filepath.Join(d.directory, classroomFile)
-	text, err := os.ReadFile(name)
+	text, err := d.read(classroomFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = json.Marshal(facts)
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(name, text, 0o644)
+		return d.keep(classroomFile, text)
 	}
 	if err != nil {
 		return err
 	}
 	var kept classroomFacts
 	if err := json.Unmarshal(text, &kept); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", filepath.Join(d.directory, classroomFile), err)
 	}
 	if kept != facts {
 		return fmt.Errorf("the data in %s belongs to a classroom with --host %s --port-offset %d --ensemble %d: nodes are known by their addresses, so start it with the same",
@@ -103,8 +104,7 @@ type memberFacts struct {
 
 // recallMembers adds to a layout what was remembered.
 func (d *dataDirectory) recallMembers(layout *cluster.Layout) error {
-	name := filepath.Join(d.directory, membersFile)
-	text, err := os.ReadFile(name)
+	text, err := d.read(membersFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -113,23 +113,40 @@ func (d *dataDirectory) recallMembers(layout *cluster.Layout) error {
 	}
 	var facts memberFacts
 	if err := json.Unmarshal(text, &facts); err != nil {
-		return fmt.Errorf("%s: which nodes were added and removed cannot be read: %w", name, err)
+		return fmt.Errorf("%s: which nodes were added and removed cannot be read: %w", filepath.Join(d.directory, membersFile), err)
 	}
 	layout.Added, layout.Removed = facts.Added, facts.Removed
 	return nil
 }
 
-// rememberMembers keeps what was added and removed, whole or not at all, also when the machine crashes.
+// rememberMembers keeps what was added and removed.
 func (d *dataDirectory) rememberMembers(layout cluster.Layout) error {
 	text, err := json.Marshal(memberFacts{Added: layout.Added, Removed: layout.Removed})
 	if err != nil {
 		return err
 	}
-	const fresh = membersFile + ".new"
+	return d.keep(membersFile, text)
+}
+
+// maxFacts bounds a file of facts.
+const maxFacts = 1 << 20
+
+func (d *dataDirectory) read(name string) ([]byte, error) {
+	file, err := d.disk.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.NewSectionReader(file, 0, maxFacts))
+}
+
+// keep writes a file whole or not at all; when it returns, the file is there also after a crash of the machine.
+func (d *dataDirectory) keep(name string, text []byte) error {
+	fresh := name + ".new"
 	if err := d.writeSynced(fresh, text); err != nil {
 		return err
 	}
-	if err := d.disk.Rename(fresh, membersFile); err != nil {
+	if err := d.disk.Rename(fresh, name); err != nil {
 		return err
 	}
 	return d.disk.SyncDir(".")

@@ -79,13 +79,35 @@ func (s *Server) holds(ctx context.Context, node cluster.NodeStatus) (string, er
 				"or remove it with force=true and leave them with a replica less", node.Name, len(partitions), some(partitions)), nil
 		}
 	case "bookie":
-		if ledgers := ledgersOn(state, node); len(ledgers) > 0 {
-			return fmt.Sprintf("%s holds entries of %d ledgers (%s). Without it they have a copy less. Let retention delete them, or remove it with force=true",
-				node.Name, len(ledgers), some(ledgers)), nil
-		}
-		return s.holdsEntries(ctx, node.Name)
+		return s.bookieHolds(ctx, state, node)
 	}
 	return "", nil
+}
+
+// bookieHolds asks the ensemble what a bookie is needed for, where the classroom can: what lies on its disk beside that is of ledgers that
+// are deleted. Elsewhere it is what the trace told, and the disk.
+func (s *Server) bookieHolds(ctx context.Context, state *world.State, node cluster.NodeStatus) (string, error) {
+	var ledgers []string
+	finder, exact := s.config.Control.(cluster.LedgerFinder)
+	if exact {
+		ids, err := finder.LedgersOn(ctx, node.Name)
+		if err != nil {
+			return "", err
+		}
+		for _, id := range ids {
+			ledgers = append(ledgers, strconv.FormatInt(id, 10))
+		}
+	} else {
+		ledgers = ledgersOn(state, node)
+	}
+	switch {
+	case len(ledgers) > 0:
+		return fmt.Sprintf("%s holds entries of %d ledgers (%s). Without it they have a copy less. Let retention delete them, or remove it with force=true",
+			node.Name, len(ledgers), some(ledgers)), nil
+	case exact:
+		return "", nil
+	}
+	return s.holdsEntries(ctx, node.Name)
 }
 
 // holdsEntries says what a bookie has that no ledger known here explains. The state knows the ledgers of topics that were loaded since the

@@ -2,6 +2,7 @@ package visualizer
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -62,6 +63,46 @@ func TestABookieWithLedgersIsNotRemoved(t *testing.T) {
 			}
 			if status, _, body := ask(t, "DELETE", url+"/api/v1/nodes/bookie-9?force=true", ""); status != 200 {
 				t.Errorf("with force: %d %s", status, body)
+			}
+		})
+	}
+}
+
+// exactly is a classroom that can ask the ensemble.
+type exactly struct {
+	*classroom
+	ledgers []int64
+	err     error
+}
+
+func (e exactly) LedgersOn(_ context.Context, bookie string) ([]int64, error) {
+	if bookie != "bookie-9" {
+		return nil, errors.New("another bookie was meant")
+	}
+	return e.ledgers, e.err
+}
+
+// TestTheEnsembleKnowsWhatABookieIsNeededFor: then neither what the trace told nor what lies on its disk counts.
+func TestTheEnsembleKnowsWhatABookieIsNeededFor(t *testing.T) {
+	leftovers := cluster.StoredFile{Name: "entrylog/0/0.log", Bytes: 50} // of ledgers that are deleted
+	for name, the := range map[string]struct {
+		ledgers []int64
+		err     error
+		status  int
+		want    string
+	}{
+		"nothing":         {nil, nil, 200, ""},
+		"ledgers":         {[]int64{3, 12}, nil, 409, "holds entries of 2 ledgers (3, 12)"},
+		"nobody can tell": {nil, errors.New("the ensemble has no majority"), 500, "whether it holds data cannot be told"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			room := withBookie(leftovers)
+			_, url := serving(t, Config{Control: exactly{room, the.ledgers, the.err}})
+			room.tracers["pulsar-4"].Emit(trace.LedgerMetadataRead{Ledger: 7, State: "open", LastEntry: -1, WriteQuorum: 1, AckQuorum: 1,
+				Ensembles: []trace.LedgerEnsemble{{Bookies: []string{"127.0.0.1:3189"}}}}) // the writer may have deleted it since
+			status, _, body := ask(t, "DELETE", url+"/api/v1/nodes/bookie-9", "")
+			if status != the.status || !strings.Contains(body, the.want) {
+				t.Errorf("%d %s", status, body)
 			}
 		})
 	}

@@ -24,14 +24,17 @@ const (
 	joinPatience = 5 * time.Second
 )
 
-// asAdministrator calls do with a session of the ensemble.
+// asAdministrator calls do with a session of the ensemble. What do waits for ends with the context: an ensemble that has lost its majority
+// answers nothing.
 func (c *Cluster) asAdministrator(ctx context.Context, do func(*zk.Conn) error) error {
-	layout := c.Layout()
-	conn, events, err := metadata.Connect(c.fabric.Of(fabric.Client), layout.zooKeeper(), administratorSession, c.logger)
+	layout, network := c.Layout(), c.fabric.Of(fabric.Client)
+	defer network.Sever()
+	conn, events, err := metadata.Connect(network, layout.zooKeeper(), administratorSession, c.logger)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	defer context.AfterFunc(ctx, network.Sever)() // what waits for an answer fails
 	for connected := false; !connected; {
 		select {
 		case event := <-events:
@@ -41,11 +44,17 @@ func (c *Cluster) asAdministrator(ctx context.Context, do func(*zk.Conn) error) 
 		}
 	}
 	if layout.Secret != "" {
-		if err := conn.AddAuth("digest", []byte("super:"+layout.Secret)); err != nil {
-			return fmt.Errorf("becoming the ensemble's super user: %w", err)
-		}
+		err = conn.AddAuth("digest", []byte("super:"+layout.Secret))
 	}
-	return do(conn)
+	if err != nil {
+		err = fmt.Errorf("becoming the ensemble's super user: %w", err)
+	} else {
+		err = do(conn)
+	}
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the ensemble did not answer in time; does it have a majority? %w (%w)", err, context.Cause(ctx))
+	}
+	return err
 }
 
 // mayReconfigure says why an ensemble cannot change.
@@ -151,4 +160,33 @@ func (c *Cluster) forgetCookie(ctx context.Context, s *Slot) error {
 		}
 		return nil
 	})
+}
+
+// LedgerFinder tells what a bookie is needed for.
+type LedgerFinder interface {
+	// LedgersOn lists the ledgers, by id, that count on a bookie for entries, as the ensemble knows them: it asks for each ledger that there
+	// is. It fails when it cannot tell.
+	LedgersOn(ctx context.Context, bookie string) ([]int64, error)
+}
+
+var _ LedgerFinder = (*Cluster)(nil)
+
+// LedgersOn implements [LedgerFinder].
+func (c *Cluster) LedgersOn(ctx context.Context, name string) (ledgers []int64, err error) {
+	var s *Slot
+	if err := c.do(name, func(found *Slot) error { s = found; return nil }); err != nil {
+		return nil, err
+	}
+	if s.role != node.RoleBookie {
+		return nil, Say(ErrInvalid, "%s is no bookie", name)
+	}
+	address := s.address(node.PurposeBookie)
+	err = c.asAdministrator(ctx, func(conn *zk.Conn) error {
+		ledgers, err = metadata.LedgersOn(ctx, conn, address)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("asking the ensemble which ledgers are on %s: %w", name, err)
+	}
+	return ledgers, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -126,4 +127,37 @@ func ListLedgers(ctx context.Context, store Store, visit func(ledger int64)) err
 		return nil
 	}
 	return walk(LedgersRoot, 0)
+}
+
+// LedgersOn lists the ledgers that count on a bookie for entries, by id: one of their ensembles names it, and may have entries. An error
+// means that some may be missing.
+func LedgersOn(ctx context.Context, store Store, bookie string) (ledgers []int64, err error) {
+	var all []int64
+	if err := ListLedgers(ctx, store, func(id int64) { all = append(all, id) }); err != nil {
+		return nil, err
+	}
+	for _, id := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, err := ReadLedger(store, id)
+		if errors.Is(err, ErrNoSuchLedger) {
+			continue // deleted since it was listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.countsOn(bookie) {
+			ledgers = append(ledgers, id)
+		}
+	}
+	slices.Sort(ledgers)
+	return ledgers, nil
+}
+
+func (m Versioned) countsOn(bookie string) bool {
+	return slices.ContainsFunc(m.Segments, func(segment ledger.Segment) bool {
+		isEmpty := m.State == ledger.Closed && segment.FirstEntry > m.LastEntry
+		return !isEmpty && slices.Contains(segment.Bookies, bookie)
+	})
 }

@@ -120,3 +120,49 @@ func TestCookie(t *testing.T) {
 		}
 	}
 }
+
+func TestLedgersOn(t *testing.T) {
+	const bookie, other = "a:1", "b:1"
+	segment := func(first int64, bookies ...string) ledger.Segment {
+		return ledger.Segment{FirstEntry: first, Bookies: bookies}
+	}
+	store := memorystore.NewServer().NewSession()
+	if err := metadata.Format(store); err != nil {
+		t.Fatal(err)
+	}
+	var want []int64
+	for i, c := range []struct {
+		counts   bool
+		state    ledger.State
+		last     int64
+		segments []ledger.Segment
+	}{
+		{true, ledger.Open, ledger.NoEntry, []ledger.Segment{segment(0, bookie)}},
+		{false, ledger.Open, ledger.NoEntry, []ledger.Segment{segment(0, other)}},
+		{true, ledger.Closed, 9, []ledger.Segment{segment(0, bookie), segment(5, other)}},
+		{true, ledger.Closed, 9, []ledger.Segment{segment(0, other), segment(9, bookie)}},
+		{false, ledger.Closed, 4, []ledger.Segment{segment(0, other), segment(5, bookie)}},
+		{false, ledger.Closed, ledger.NoEntry, []ledger.Segment{segment(0, bookie)}},
+		{true, ledger.InRecovery, ledger.NoEntry, []ledger.Segment{segment(0, other), segment(5, bookie)}},
+	} {
+		id := int64(i) << 28 // short and long paths
+		m := open(other)
+		m.State, m.LastEntry, m.Segments = c.state, c.last, c.segments
+		if _, err := metadata.CreateLedger(store, id, m); err != nil {
+			t.Fatal(err)
+		}
+		if c.counts {
+			want = append(want, id)
+		}
+	}
+	got, err := metadata.LedgersOn(t.Context(), store, bookie)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v %v, want %v", got, err, want)
+	}
+	if _, err := store.Create(metadata.LedgerPath(99), []byte("not metadata"), 0, metadata.Open()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := metadata.LedgersOn(t.Context(), store, bookie); err == nil {
+		t.Errorf("with a ledger that cannot be read: %v", got)
+	}
+}
