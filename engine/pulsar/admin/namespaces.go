@@ -180,7 +180,8 @@ func (h *handler) namespaceTopics(c *gin.Context) {
 	answer(c, topics, err)
 }
 
-// unloadNamespace unloads every bundle, wherever it is.
+// unloadNamespace unloads every bundle, wherever it is. The leader of the load balancing does it, for it has promised bundles to brokers,
+// and would send clients back there.
 func (h *handler) unloadNamespace(c *gin.Context) {
 	bundles, _, err := h.broker.NamespaceBundles(namespaceName(c))
 	if err != nil {
@@ -189,7 +190,10 @@ func (h *handler) unloadNamespace(c *gin.Context) {
 	}
 	for _, r := range bundles.Ranges() {
 		one := broker.Bundle{Namespace: namespaceName(c), Range: r}
-		h.broker.PreferAny(one)
+		if leader := h.broker.PreferAny(one); leader != "" && !isAuthoritative(c) {
+			redirect(c, leader, true)
+			return
+		}
 		owner, err := h.broker.BundleOwner(one, h.broker.PeerListener())
 		switch {
 		case err != nil:
@@ -197,7 +201,7 @@ func (h *handler) unloadNamespace(c *gin.Context) {
 		case owner == h.broker.HTTPURL(h.broker.PeerListener()):
 			err = h.broker.UnloadBundle(c.Request.Context(), one)
 		default:
-			err = h.call(c.Request.Context(), http.MethodPut, owner+"/admin/v2/namespaces/"+one.Namespace+"/"+r.String()+"/unload", nil)
+			err = h.call(c.Request.Context(), http.MethodPut, owner+"/admin/v2/namespaces/"+one.Namespace+"/"+r.String()+"/unload?authoritative=true", nil)
 		}
 		if err != nil && !errors.Is(err, broker.ErrNotFound) {
 			fail(c, err)
@@ -207,7 +211,14 @@ func (h *handler) unloadNamespace(c *gin.Context) {
 	done(c, nil)
 }
 
-// sendTo has the leader of the load balancing take note of where a bundle is to go, when the request says so, and reports whether the
+// isAuthoritative tells that another broker has sent the request here, and that it goes no further than to a bundle's owner: so it ends,
+// even when the leader changes meanwhile.
+func isAuthoritative(c *gin.Context) bool {
+	is, err := strconv.ParseBool(c.Request.URL.Query().Get("authoritative"))
+	return err == nil && is
+}
+
+// sendTo has the leader of the load balancing take note of where a bundle is to go, or that it may go anywhere, and reports whether the
 // bundle may be unloaded here and now. Whoever is not the leader sends the caller there; the leader sends it on to the bundle's owner,
 // with the destination taken out of the request.
 func (h *handler) sendTo(c *gin.Context) bool {
@@ -218,12 +229,15 @@ func (h *handler) sendTo(c *gin.Context) bool {
 		fail(c, err)
 		return false
 	}
-	unloaded := broker.Bundle{Namespace: namespaceName(c), Range: r}
-	if destination == "" {
-		h.broker.PreferAny(unloaded)
+	unloaded, leader := broker.Bundle{Namespace: namespaceName(c), Range: r}, ""
+	switch {
+	case destination != "":
+		leader, err = h.broker.Prefer(c.Request.Context(), unloaded, destination)
+	case isAuthoritative(c):
 		return true
+	default:
+		leader = h.broker.PreferAny(unloaded)
 	}
-	leader, err := h.broker.Prefer(c.Request.Context(), unloaded, destination)
 	if err != nil {
 		fail(c, err)
 		return false
@@ -233,6 +247,7 @@ func (h *handler) sendTo(c *gin.Context) bool {
 		return false
 	}
 	query.Del("destinationBroker")
+	query.Set("authoritative", "true")
 	c.Request.URL.RawQuery = query.Encode()
 	return true
 }
@@ -264,7 +279,7 @@ func (h *handler) onBundle(c *gin.Context, act func(broker.Bundle) error) {
 	case owner == h.broker.HTTPURL(listener):
 		done(c, act(wanted))
 	default:
-		redirect(c, owner, false)
+		redirect(c, owner, isAuthoritative(c))
 	}
 }
 

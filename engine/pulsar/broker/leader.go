@@ -167,13 +167,18 @@ func (b *Broker) Prefer(ctx context.Context, wanted Bundle, destination string) 
 	return "", nil
 }
 
-// PreferAny takes back what Prefer asked for and what was promised before: the bundle is unloaded to wherever it fits best. It is for the
-// leader; of another broker it changes nothing.
-func (b *Broker) PreferAny(unloaded Bundle) {
+// PreferAny takes back what Prefer asked for and what was promised before: the bundle is unloaded to wherever it fits best. Only the leader
+// has such promises: it returns the leader's HTTP address, empty when this broker is the leader and has taken note. When nobody leads there
+// is nothing to take back, and nothing to wait for.
+func (b *Broker) PreferAny(unloaded Bundle) (leader string) {
 	b.leadership.mu.Lock()
 	defer b.leadership.mu.Unlock()
 	delete(b.leadership.wanted, unloaded)
 	delete(b.leadership.placed, unloaded)
+	if b.leadership.leader.BrokerID == b.id {
+		return ""
+	}
+	return b.leadership.leader.ServiceURL
 }
 
 const (
