@@ -79,10 +79,18 @@ export class Anchors implements Points {
     this.changed = false;
     const origin = stage.getBoundingClientRect();
     this.fitCanvas(canvas, origin.width, origin.height);
-    this.keeps = [...stage.querySelectorAll<HTMLElement>('[data-keep]')].flatMap((element) => boxOf(element, origin) ?? []);
+    const clips = new Map<Element, DOMRect>();
+    const clipOf = (element: Element): DOMRect | undefined => {
+      const clip = element.closest('[data-clip]');
+      if (!clip) return undefined;
+      let box = clips.get(clip);
+      if (!box) clips.set(clip, (box = clip.getBoundingClientRect()));
+      return box;
+    };
+    this.keeps = [...stage.querySelectorAll<HTMLElement>('[data-keep]')].flatMap((element) => boxOf(element, origin, clipOf) ?? []);
     this.points.clear();
     for (const element of stage.querySelectorAll<HTMLElement>('[data-place]')) {
-      const point = pointOf(element, origin);
+      const point = pointOf(element, origin, clipOf);
       if (point) this.points.set(element.dataset.place!, point);
     }
   }
@@ -96,22 +104,25 @@ export class Anchors implements Points {
   }
 }
 
+/** The box of the panel that an element is scrolled in, if it is in one. */
+type ClipOf = (element: Element) => DOMRect | undefined;
+
 /** Where an element shows, undefined when it is hidden or scrolled out of its panel. */
-function boxOf(element: HTMLElement, origin: DOMRect): Box | undefined {
+function boxOf(element: HTMLElement, origin: DOMRect, clipOf: ClipOf): Box | undefined {
   const box = element.getBoundingClientRect();
   if (box.width === 0 || box.height === 0) return undefined;
-  const clip = element.closest<HTMLElement>('[data-clip]')?.getBoundingClientRect();
+  const clip = clipOf(element);
   if (clip && (box.top < clip.top || box.bottom > clip.bottom)) return undefined;
   return { x: box.left - origin.left - 1, y: box.top - origin.top, width: box.width + 2, height: box.height };
 }
 
-function pointOf(element: HTMLElement, origin: DOMRect): Point | undefined {
+function pointOf(element: HTMLElement, origin: DOMRect, clipOf: ClipOf): Point | undefined {
   const box = element.getBoundingClientRect();
   if (box.width === 0 && box.height === 0) return undefined;
   const along = Number(element.dataset.along ?? 0.5);
   let x = box.left + box.width * along;
   let y = box.top + box.height / 2;
-  const clip = element.closest<HTMLElement>('[data-clip]')?.getBoundingClientRect();
+  const clip = clipOf(element);
   if (clip) {
     x = Math.min(Math.max(x, clip.left), clip.right);
     y = Math.min(Math.max(y, clip.top), clip.bottom);

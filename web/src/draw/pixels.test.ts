@@ -29,6 +29,16 @@ describe('pixels', () => {
     expect(rows(pixels)).toEqual(['##...', '##...', '...##', '...##']);
   });
 
+  it('stamps the same sprite into pictures of any width', () => {
+    const sprite = square(3, RED);
+    sprite.pixels[4] = 0;
+    for (const width of [5, 7, 5]) {
+      const pixels = new Pixels(width, 4);
+      pixels.stamp(sprite, 2, 2);
+      expect(rows(pixels).map((row) => row.slice(0, 5))).toEqual(['.....', '.###.', '.#.#.', '.###.']);
+    }
+  });
+
   it('paints over what is there by as much as it covers', () => {
     const pixels = new Pixels(1, 1);
     pixels.stamp(square(1, RED), 0, 0);

@@ -7,6 +7,15 @@ export interface Sprite {
   /** Pixels from its upper left corner to the place that it is stamped at, rounded down. */
   centre: number;
   pixels: Uint32Array;
+  /** What of it is painted, as a picture of some width needs it: made by the picture. */
+  stamp?: Stamp;
+}
+
+/** The pixels that are not transparent, and how far behind the upper left corner each of them lies in a picture of a width. */
+interface Stamp {
+  width: number;
+  offsets: Int32Array;
+  pixels: Uint32Array;
 }
 
 /** Pixels from left to right and from top to bottom; right and bottom are the first ones outside. */
@@ -48,9 +57,26 @@ export class Pixels {
 
   /** Paints a sprite over what is there, its centre at a whole pixel. */
   stamp(sprite: Sprite, x: number, y: number): void {
-    const { side, pixels } = sprite;
+    const { side } = sprite;
     const left = x - sprite.centre;
     const top = y - sprite.centre;
+    if (left < 0 || top < 0 || left + side > this.width || top + side > this.height) return this.stampPart(sprite, left, top);
+    const corner = top * this.width + left;
+    const { offsets, pixels } = this.stampOf(sprite);
+    for (let index = 0; index < offsets.length; index++) this.over(corner + offsets[index]!, pixels[index]!);
+    this.touch(left, top, left + side, top + side);
+  }
+
+  private stampOf(sprite: Sprite): Stamp {
+    if (sprite.stamp?.width === this.width) return sprite.stamp;
+    const { side } = sprite;
+    const painted = [...sprite.pixels.keys()].filter((index) => sprite.pixels[index] !== 0);
+    const offsets = Int32Array.from(painted, (index) => Math.floor(index / side) * this.width + (index % side));
+    return (sprite.stamp = { width: this.width, offsets, pixels: Uint32Array.from(painted, (index) => sprite.pixels[index]!) });
+  }
+
+  /** Paints what of a sprite lies in the picture. */
+  private stampPart({ side, pixels }: Sprite, left: number, top: number): void {
     const first = Math.max(0, -left);
     const last = Math.min(side, this.width - left);
     const lowest = Math.min(side, this.height - top);
