@@ -4,7 +4,7 @@ import { Playback } from './playback';
 const span = { from: 1000, to: 9000 };
 
 describe('the clock of the picture', () => {
-  it('follows the server a fixed delay behind while live', () => {
+  it('follows the server a delay behind while live', () => {
     const playback = new Playback(700);
     playback.observe(10_000, 500);
     playback.advance(600, 100, span);
@@ -20,9 +20,46 @@ describe('the clock of the picture', () => {
   it('believes the frame that was the fastest on its way', () => {
     const playback = new Playback(0);
     playback.observe(10_000, 500);
-    playback.observe(10_010, 900); // 390 ms late
+    playback.observe(10_210, 900); // 190 ms late
     playback.advance(900, 16, span);
     expect(playback.time).toBeCloseTo(10_400, 0);
+  });
+
+  /** Frames of 60 a second, each with a record that came so much later than it was made. */
+  function frames(playback: Playback, from: number, to: number, late: number): number[] {
+    const steps: number[] = [];
+    for (let now = from; now < to; now += 16) {
+      playback.observe(now - late, now);
+      const before = playback.time;
+      playback.advance(now, 16, span);
+      steps.push(playback.time - before);
+    }
+    return steps;
+  }
+
+  it('falls further behind when frames come late, until what it shows has come, and never goes back', () => {
+    const playback = new Playback(700);
+    frames(playback, 0, 1000, 0);
+    expect(playback.time).toBeCloseTo(992 - 700, 0);
+    const slower = frames(playback, 1000, 5000, 1000);
+    expect(Math.min(...slower)).toBeGreaterThanOrEqual(8);
+    expect(playback.time).toBeCloseTo(5000 - 16 - 700 - 800, -2);
+    expect(playback.behind).toBeCloseTo(700 + 800, -2);
+    const faster = frames(playback, 5000, 20_000, 0);
+    expect(Math.max(...faster)).toBeLessThanOrEqual(20);
+    expect(playback.behind).toBeCloseTo(700, 0);
+    expect(playback.time).toBeCloseTo(20_000 - 8 - 700, -2);
+  });
+
+  it('waits no longer than it can be worth, and jumps when it is live again', () => {
+    const playback = new Playback(700);
+    frames(playback, 0, 1000, 0);
+    frames(playback, 1000, 9000, 60_000);
+    expect(playback.behind).toBeCloseTo(700 + 1500, -1);
+    playback.moveTo(1500);
+    playback.goLive();
+    playback.advance(9000, 16, span);
+    expect(playback.time).toBeCloseTo(9000 - playback.behind, -2);
   });
 
   it('stands still when paused, plays on at its speed, and becomes live when it has caught up', () => {

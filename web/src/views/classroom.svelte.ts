@@ -379,7 +379,7 @@ export class Classroom {
       this.publishStory();
       const { mode, speed, time } = this.playback;
       const span = this.store.span ?? { from: time, to: time };
-      const to = this.recorded ? span.to : mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.delay);
+      const to = this.recorded ? span.to : mode === 'live' ? Math.max(span.to, time) : Math.max(span.to, (this.playback.serverTime(now) ?? span.to) - this.playback.behind);
       this.closer.publish(now, n, { telling: this.shown, playback: this.playback, packets: () => this.packetsNow() });
       this.publishCauses(n);
       this.clock = { mode, speed, time, n, firstN: this.store.firstN, from: span.from, to };
