@@ -1,5 +1,6 @@
-// Measures the page while a real classroom makes events as fast as asked: frames a second and memory, in a headless Chromium without a
-// GPU, and prints the size of the page's JavaScript.
+// Measures the page while a real classroom makes events as fast as asked: frames a second, processor time and memory, in a headless
+// Chromium without a GPU, and prints the size of the page's JavaScript. The classroom runs on the same processors, so that the time that a
+// frame takes tells more of the page than how many there were.
 //
 //   node dev/endurance.js BINARY [seconds] [events a second]
 import { spawn } from 'node:child_process';
@@ -77,36 +78,65 @@ async function measure(rate) {
   await page.goto(`http://127.0.0.1:${7700 + OFFSET}/?lang=en`);
   await page.getByRole('group', { name: /^kafka-1/ }).waitFor();
   await wait(5);
-  const devtools = await page.context().newCDPSession(page);
-  const read = () => page.evaluate(() => ({ ...globalThis.twinlogFrames, at: performance.now() }));
+  const processes = await processesOf();
+  const read = async () => ({ ...(await page.evaluate(() => ({ ...globalThis.twinlogFrames, at: performance.now() }))), ...processorTime(processes) });
   const samples = [];
+  const resident = [];
   let before = await read();
   const began = before;
   for (let at = 0; at < seconds; at += SAMPLE_SECONDS) {
-    await wait(Math.min(SAMPLE_SECONDS, seconds - at));
+    for (let second = at; second < Math.min(at + SAMPLE_SECONDS, seconds); second++) {
+      await wait(1);
+      resident.push(residentMegabytes(processes.renderer)); // as it is, garbage and all
+    }
     const after = await read();
     const took = (after.at - before.at) / 1000;
-    await devtools.send('HeapProfiler.collectGarbage');
-    const { usedSize } = await devtools.send('Runtime.getHeapUsage');
-    samples.push({ fps: (after.count - before.count) / took, events: (after.records - before.records) / took, heap: usedSize / 1e6, resident: await rendererMegabytes() });
-    before = await read();
+    const frames = Math.max(1, after.count - before.count);
+    samples.push({ fps: (after.count - before.count) / took, events: (after.records - before.records) / took, main: (after.main - before.main) / frames, all: (after.all - before.all) / frames });
+    before = after;
   }
   const whole = (before.at - began.at) / 1000;
   line('events made a second, at the beginning', rate.toFixed(0));
   line('events taken by the page, a second', spread(samples.map(({ events }) => events)));
   line('frames a second', `${spread(samples.map(({ fps }) => fps))}; whole run ${((before.count - began.count) / whole).toFixed(1)}`);
   line('script a frame, ms', ((before.spentMS - began.spentMS) / (before.count - began.count)).toFixed(1));
-  line('JavaScript heap after collection, MB', spread(samples.map(({ heap }) => heap)));
-  line('renderer process, resident, MB', spread(samples.map(({ resident }) => resident)));
+  line("processor time a frame, ms: the page's thread", spread(samples.map(({ main }) => main)));
+  line('processor time a frame, ms: page and painting', spread(samples.map(({ all }) => all)));
+  line('processor time a second, ms: page and painting', ((before.all - began.all) / whole).toFixed(0));
+  line('renderer process, resident, MB', spread(resident.map(({ all }) => all)));
+  line("of it the browser's own program, MB", spread(resident.map(({ file }) => file)));
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('HeapProfiler.collectGarbage');
+  line('JavaScript heap after collection, MB', ((await devtools.send('Runtime.getHeapUsage')).usedSize / 1e6).toFixed(1));
 }
 
-/** The memory of the process that runs the page (Linux: from /proc); the browser's other processes are no part of it. */
-async function rendererMegabytes() {
+/** The process that runs the page, and the one that puts its pictures onto the screen; the browser's other processes are no part of it. */
+async function processesOf() {
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send('SystemInfo.getProcessInfo');
   await session.detach();
-  const sizes = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${id}/status`, 'utf8'))?.[1] ?? 0) / 1000);
-  return Math.max(0, ...sizes);
+  const busiest = (type) => processInfo.filter((one) => one.type.toLowerCase() === type).sort((a, b) => b.cpuTime - a.cpuTime)[0]?.id;
+  return { renderer: busiest('renderer'), painting: busiest('gpu') };
+}
+
+/** Milliseconds that have been run (Linux: from /proc): by the page's own thread, and by all of both processes, ended threads too. */
+function processorTime({ renderer, painting }) {
+  const main = Number(readFileSync(`/proc/${renderer}/task/${renderer}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+  const all = [renderer, painting].filter(Boolean).reduce((sum, pid) => sum + wholeTime(pid), 0);
+  return { main, all };
+}
+
+/** utime and stime, in ticks of 10 ms: the 12th and 13th field behind the process's name, which is in brackets. */
+function wholeTime(pid) {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+function residentMegabytes(pid) {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const megabytes = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1000;
+  return { all: megabytes('VmRSS'), file: megabytes('RssFile') };
 }
 
 function spread(values) {
