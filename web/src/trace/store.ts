@@ -244,14 +244,15 @@ export class TraceStore {
     const keepFrom = this.checkpoints.findIndex((checkpoint) => checkpoint.n - this.firstN >= surplus);
     if (keepFrom <= 0) return;
     const dropped = this.checkpoints[keepFrom]!.n - this.firstN;
-    this.checkpoints = this.checkpoints.slice(keepFrom);
-    this.records = this.records.slice(dropped);
-    this.clock = this.clock.slice(dropped);
+    // In place: a copy of a hundred thousand records several times a second is what the garbage would be made of.
+    this.checkpoints.splice(0, keepFrom);
+    this.records.splice(0, dropped);
+    this.clock.splice(0, dropped);
     this.flights.forget(this.firstN + 1);
     for (const [node, numbers] of this.byNode) {
       const keep = numbers.findIndex((n) => n > this.firstN);
       if (keep < 0) this.byNode.delete(node);
-      else this.byNode.set(node, numbers.slice(keep));
+      else numbers.splice(0, keep);
     }
     if (this.cursor && this.cursor.n < this.firstN) this.cursor = undefined;
   }
