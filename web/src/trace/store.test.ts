@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { typed } from './decode';
 import { apply, emptyState } from './reducer';
 import { craftedRecords, snapshotAt } from './run.fixture';
@@ -32,6 +32,18 @@ describe('seek', () => {
     const shuffled = forward.map((n) => (n * 89) % (records.length + 1));
     for (const n of [...forward, ...forward.toReversed(), ...shuffled]) expect(store.seek(n), `n ${n}`).toEqual(states[n]);
     expect(store.state, 'the state now is untouched by seeking').toEqual(states.at(-1));
+  });
+
+  it('copies no state while it goes forward, however many checkpoints it passes', () => {
+    const store = filled();
+    store.seek(1);
+    const clone = vi.spyOn(globalThis, 'structuredClone');
+    for (let n = 2; n <= records.length; n += 5) expect(store.seek(n), `n ${n}`).toEqual(states[n]);
+    expect(clone).not.toHaveBeenCalled();
+    store.seek(1);
+    store.seek(records.length - 1);
+    expect(clone).toHaveBeenCalledTimes(2);
+    clone.mockRestore();
   });
 
   it('keeps to the window when records were forgotten', () => {
