@@ -144,6 +144,21 @@ export class RecordedRuns {
     await this.open(run, at);
   }
 
+  /** Shows a record of the present run, which a lab's check names: even when a recorded run is shown, or the page has not got that part of the run. */
+  async showPresent(n: number): Promise<void> {
+    if (this.classroom.recorded) this.classroom.goLive();
+    if (this.classroom.moveToRecord(n)) return;
+    if (this.present === '') await this.know();
+    if (this.present === '') this.report({ key: 'time.gone' });
+    else await this.follow({ run: this.present, at: n });
+  }
+
+  /** Opens the part of the run that is before the one at hand; undefined where nothing is recorded. */
+  get earlier(): (() => void) | undefined {
+    const name = this.classroom.recorded?.name ?? this.present;
+    return name === '' ? undefined : () => void this.open(name, Math.max(1, this.classroom.clock.firstN));
+  }
+
   /** The link to the instant shown; undefined where nothing is recorded. */
   link(): string | undefined {
     const run = this.classroom.recorded?.name ?? this.present;

@@ -88,3 +88,39 @@ describe('a recorded run', () => {
     ]);
   });
 });
+
+describe('a record that a lab names', () => {
+  const shown = (has: number[], recorded: boolean) => {
+    const calls: string[] = [];
+    const classroom = {
+      recorded: recorded ? { name: 'kept' } : undefined,
+      goLive: () => calls.push('live'),
+      moveToRecord: (n: number) => calls.push(`to ${n}`) > 0 && has.includes(n),
+      reach: (n: number) => Promise.resolve(calls.push(`reach ${n}`) < 0),
+      showRun: (_: ShownRun, __: unknown, at: number) => calls.push(`run at ${at}`),
+    } as unknown as Classroom;
+    return { calls, classroom };
+  };
+
+  it('is shown in the present run, even while a recorded one is shown', async () => {
+    const { calls, classroom } = shown([7], true);
+    await new RecordedRuns(classroom, () => {}).showPresent(7);
+    expect(calls).toEqual(['live', 'to 7']);
+  });
+
+  it('is shown in a part of the recorded run when the page does not have it', async () => {
+    serve(() => true, 95, 30);
+    const { calls, classroom } = shown([], false);
+    const runs = new RecordedRuns(classroom, (text) => expect.unreachable(JSON.stringify(text)));
+    runs.present = 'kept';
+    await runs.showPresent(40);
+    expect(calls).toEqual(['to 40', 'reach 40', 'run at 40']);
+  });
+
+  it('is told to be gone where nothing is recorded', async () => {
+    serve(() => true, 95, 30);
+    const told: unknown[] = [];
+    await new RecordedRuns(shown([], false).classroom, (text) => told.push(text)).showPresent(40);
+    expect(told).toEqual([{ key: 'time.gone' }]);
+  });
+});
