@@ -161,68 +161,102 @@ func sendingRate(send func(*net.TCPConn) error) (float64, error) {
 const (
 	commitWriters = 64
 	commitSyncs   = 200 // in one round
+	commitTurn    = 25  // syncs of one side before the next side has its turn: a disk that others use too changes its mind quickly
 )
 
 // measureGroupCommit lets 64 writers append frames of 1 KiB that are durable when the append returns. The disk allows 64 of them for each
-// sync: how long a sync of 64 KiB takes is measured on a plain file just before.
+// sync: how long a write of 64 KiB and its sync take is measured in turns with it, on a plain file that grows, and on one that was filled
+// with zeros before, as the log fills its segments ahead.
 func (b *bench) measureGroupCommit() error {
 	b.report.title(fmt.Sprintf("commitlog: group commit, %d writers of frames of 1 KiB, each durable before its append returns", commitWriters))
-	var latency, allowed, reached samples
+	var growing, filled, perCommit, ofGrowing, ofFilled samples
 	for range b.rounds {
-		seconds, err := b.syncLatency()
+		seconds, err := b.commitRound()
 		if err != nil {
 			return err
 		}
-		rate, err := b.commitRate()
-		if err != nil {
-			return err
-		}
-		latency = append(latency, seconds*1e6)
-		allowed = append(allowed, commitWriters/seconds)
-		reached = append(reached, rate)
+		growing = append(growing, seconds[0]*1e6)
+		filled = append(filled, seconds[1]*1e6)
+		perCommit = append(perCommit, seconds[2]*1e6)
+		ofGrowing = append(ofGrowing, seconds[0]/seconds[2])
+		ofFilled = append(ofFilled, seconds[1]/seconds[2])
 	}
-	b.report.line("one write of 64 KiB and its sync, plain file, µs", latency.spread("%.0f"))
-	b.report.line("appends that this allows, per s", allowed.spread("%.0f"))
-	b.report.line("appends, per s", reached.spread("%.0f"))
-	b.report.line("appends / what the sync allows, %", reached.over(allowed).percent().spread("%.0f"))
+	b.report.line("64 KiB and a sync, plain file that grows, µs", growing.spread("%.0f"))
+	b.report.line("64 KiB and a sync, plain file filled before, µs", filled.spread("%.0f"))
+	b.report.line("commitlog: 64 appends, µs", perCommit.spread("%.0f"))
+	b.report.line("appends / what the sync of a growing file allows, %", ofGrowing.percent().spread("%.0f"))
+	b.report.line("appends / what the sync of a filled file allows, %", ofFilled.percent().spread("%.0f"))
 	return nil
 }
 
-// syncLatency is the mean time of a write at the end of a file and its sync, in seconds.
-func (b *bench) syncLatency() (float64, error) {
-	dir, err := os.MkdirTemp(b.directory, "sync")
+// commitRound has the three sides take turns and tells how long each took for 64 KiB and a sync, in seconds.
+func (b *bench) commitRound() (mean [3]float64, err error) {
+	growing, closeGrowing, err := b.plainSyncs(0)
 	if err != nil {
-		return 0, err
+		return mean, err
 	}
-	defer os.RemoveAll(dir)
-	files, err := disk.NewOS(dir)
+	defer closeGrowing()
+	filled, closeFilled, err := b.plainSyncs(commitSyncs * commitWriters << 10)
 	if err != nil {
-		return 0, err
+		return mean, err
 	}
-	file, err := files.OpenFile("file", os.O_RDWR|os.O_CREATE)
+	defer closeFilled()
+	commits, closeLog, err := b.commits()
 	if err != nil {
-		return 0, err
+		return mean, err
 	}
-	defer file.Close()
-	batch := makeBatch(1<<10, commitWriters<<10)
-	began := time.Now()
-	for i := range commitSyncs {
-		if _, err := file.WriteAt(batch, int64(i*len(batch))); err != nil {
-			return 0, err
-		}
-		if err := file.Sync(); err != nil {
-			return 0, err
+	for done := 0; done < commitSyncs && err == nil; done += commitTurn {
+		for i, turn := range []func(int) error{growing, filled, commits} {
+			began := time.Now()
+			err = errors.Join(err, turn(commitTurn))
+			mean[i] += time.Since(began).Seconds() / commitSyncs
 		}
 	}
-	return time.Since(began).Seconds() / commitSyncs, nil
+	return mean, errors.Join(err, closeLog())
 }
 
-func (b *bench) commitRate() (float64, error) {
-	log, _, remove, err := b.scratchLog(commitlog.Config{})
+// plainSyncs writes to a plain file of that many zeros: each call so many times 64 KiB, synced each time.
+func (b *bench) plainSyncs(zeros int) (syncs func(count int) error, remove func(), err error) {
+	dir, err := os.MkdirTemp(b.directory, "sync")
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	defer remove()
+	files, err := disk.NewOS(dir)
+	var file disk.File
+	if err == nil {
+		file, err = files.OpenFile("file", os.O_RDWR|os.O_CREATE)
+	}
+	if err == nil {
+		if _, err = file.WriteAt(make([]byte, zeros), 0); err == nil {
+			err = file.Sync()
+		}
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, nil, err
+	}
+	batch := makeBatch(1<<10, commitWriters<<10)
+	at := int64(0)
+	return func(count int) error {
+		for range count {
+			if _, err := file.WriteAt(batch, at); err != nil {
+				return err
+			}
+			if err := file.Sync(); err != nil {
+				return err
+			}
+			at += int64(len(batch))
+		}
+		return nil
+	}, func() { file.Close(); os.RemoveAll(dir) }, nil
+}
+
+// commits appends to a log as bookies and ensemble servers do: in each call every writer so many frames.
+func (b *bench) commits() (commits func(count int) error, end func() error, err error) {
+	log, _, remove, err := b.scratchLog(commitlog.Config{Preallocate: 1 << 20})
+	if err != nil {
+		return nil, nil, err
+	}
 	committer := commitlog.NewCommitter(log, commitlog.CommitterConfig{
 		Sync:  commitlog.SyncPolicy{EveryReturn: true},
 		Place: func(frames []byte, next int64) { number(frames, 1<<10, next) },
@@ -230,22 +264,21 @@ func (b *bench) commitRate() (float64, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- committer.Run(ctx) }()
-	failures := make([]error, commitWriters)
-	var writers sync.WaitGroup
-	began := time.Now()
-	for w := range commitWriters {
-		writers.Go(func() {
-			frame := makeBatch(1<<10, 1<<10)
-			for i := 0; i < commitSyncs && failures[w] == nil; i++ {
-				_, failures[w] = committer.Append(ctx, frame)
-			}
-		})
+	commits = func(count int) error {
+		failures := make([]error, commitWriters)
+		var writers sync.WaitGroup
+		for w := range commitWriters {
+			writers.Go(func() {
+				frame := makeBatch(1<<10, 1<<10)
+				for i := 0; i < count && failures[w] == nil; i++ {
+					_, failures[w] = committer.Append(ctx, frame)
+				}
+			})
+		}
+		writers.Wait()
+		return errors.Join(failures...)
 	}
-	writers.Wait()
-	elapsed := time.Since(began)
-	cancel()
-	failures = append(failures, <-ended)
-	return commitWriters * commitSyncs / elapsed.Seconds(), errors.Join(failures...)
+	return commits, func() error { cancel(); defer remove(); return <-ended }, nil
 }
 
 // spareMiB is what a measurement leaves free on the disk.

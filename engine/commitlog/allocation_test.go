@@ -33,7 +33,7 @@ func TestAppendAndReadAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := Open(d, "log", testFraming{}, Config{SegmentBytes: 1 << 40})
+	log, err := Open(d, "log", testFraming{}, Config{SegmentBytes: 1 << 40, Preallocate: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

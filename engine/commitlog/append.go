@@ -47,8 +47,9 @@ func (l *Log) append(frames []byte) (Location, error) {
 	}
 	defer held.release()
 	if _, err := held.file.WriteAt(frames, position); err != nil {
-		return Location{}, l.undoWrite(held, position, err)
+		return Location{}, l.undoWrite(active, held, position, err)
 	}
+	l.fillAhead(active, held, position+int64(len(frames)))
 	l.mu.Lock()
 	active.index.addSamples(l.samples, batch.maxTime)
 	active.size = position + int64(len(frames))
@@ -135,9 +136,11 @@ func (l *Log) inspect(frames []byte, next, position int64, index *segmentIndex) 
 }
 
 // undoWrite cuts what a failed write may have left, so that the next append begins where this one did.
-func (l *Log) undoWrite(held *handle, position int64, cause error) error {
+func (l *Log) undoWrite(active *segment, held *handle, position int64, cause error) error {
 	if err := held.file.Truncate(position); err != nil {
 		l.fail(cause)
+	} else {
+		active.filled = 0
 	}
 	return cause
 }
@@ -174,6 +177,9 @@ func (l *Log) roll(base int64) (*segment, error) {
 	l.mu.RUnlock()
 	if err := l.Sync(); err != nil {
 		return nil, err
+	}
+	if err := l.giveBack(sealed); err != nil {
+		return nil, fmt.Errorf("seal segment %d: %w", sealed.base, err)
 	}
 	if err := sealed.saveIndexes(l.disk, l.dir); err != nil {
 		return nil, fmt.Errorf("write the indexes of the sealed segment %d: %w", sealed.base, err)

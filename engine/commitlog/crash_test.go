@@ -92,9 +92,10 @@ type expectation struct {
 
 // session is a script under way.
 type session struct {
-	disk disk.Disk
-	log  *Log
-	want *expectation
+	disk   disk.Disk
+	log    *Log
+	config Config
+	want   *expectation
 }
 
 // step is one operation of the script. It changes the expectation in two stages: before it begins to what may be true while it runs,
@@ -141,7 +142,7 @@ func reopenStep() step {
 			return err
 		}
 		s.want.durable = len(s.want.frames)
-		log, err := Open(s.disk, "log", testFraming{}, crashConfig)
+		log, err := Open(s.disk, "log", testFraming{}, s.config)
 		if err == nil {
 			s.log = log
 		}
@@ -237,11 +238,15 @@ func script() (steps []step) {
 	return steps
 }
 
-var crashConfig = Config{SegmentBytes: 700, IndexInterval: 100}
+// crashConfigs: segments that grow as they are written, and some that are filled ahead.
+var crashConfigs = map[string]Config{
+	"grown":        {SegmentBytes: 700, IndexInterval: 100},
+	"filled ahead": {SegmentBytes: 700, IndexInterval: 100, Preallocate: 300},
+}
 
-func begin(d disk.Disk) (*session, error) {
-	log, err := Open(d, "log", testFraming{}, crashConfig)
-	return &session{disk: d, log: log, want: &expectation{}}, err
+func begin(d disk.Disk, config Config) (*session, error) {
+	log, err := Open(d, "log", testFraming{}, config)
+	return &session{disk: d, log: log, config: config, want: &expectation{}}, err
 }
 
 // survivors reads the log and compares it with what may be there.
@@ -307,9 +312,9 @@ func (e *expectation) judge(log *Log, got []modelFrame) error {
 }
 
 // runToAccident plays the script until the disk's accident; finished when it never came.
-func runToAccident(t *testing.T, d *crashingDisk) (want *expectation, finished bool) {
+func runToAccident(t *testing.T, d *crashingDisk, config Config) (want *expectation, finished bool) {
 	t.Helper()
-	s, err := begin(d)
+	s, err := begin(d, config)
 	if err != nil {
 		return s.want, false
 	}
@@ -325,9 +330,9 @@ func runToAccident(t *testing.T, d *crashingDisk) (want *expectation, finished b
 	return s.want, d.count < d.at
 }
 
-func checkSurvivors(t *testing.T, memory *disk.Memory, want *expectation, when string) {
+func checkSurvivors(t *testing.T, memory *disk.Memory, config Config, want *expectation, when string) {
 	t.Helper()
-	log, err := Open(memory, "log", testFraming{}, crashConfig)
+	log, err := Open(memory, "log", testFraming{}, config)
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}
@@ -345,14 +350,26 @@ func checkSurvivors(t *testing.T, memory *disk.Memory, want *expectation, when s
 // among them). Then it cuts the power again at every operation of the reopening. The log opens without help, everything that was
 // synced is there, nothing that was not written is, and the log takes appends.
 func TestCrashAtEveryOperation(t *testing.T) {
-	points, crashes, again := 0, 0, 0
+	for name, config := range crashConfigs {
+		t.Run(name, func(t *testing.T) {
+			points, crashes, again := crashEverywhere(t, config)
+			t.Logf("%d crash points, %d crashes at them, %d second crashes during the recovery from them", points, crashes, again)
+			if points < 300 || again < 1000 {
+				t.Errorf("the script has become too short to tell anything")
+			}
+		})
+	}
+}
+
+func crashEverywhere(t *testing.T, config Config) (points, crashes, again int) {
+	t.Helper()
 	for at, finished := 1, false; !finished; at++ {
 		for seed := range uint64(4) {
 			var memory *disk.Memory
 			var want *expectation
 			crash := func() bool {
 				memory = disk.NewMemory()
-				if want, finished = runToAccident(t, newCrashingDisk(memory, at, powerCut)); !finished {
+				if want, finished = runToAccident(t, newCrashingDisk(memory, at, powerCut), config); !finished {
 					memory.Crash(rand.New(rand.NewPCG(uint64(at), seed)))
 				}
 				return !finished
@@ -361,14 +378,14 @@ func TestCrashAtEveryOperation(t *testing.T) {
 				break
 			}
 			crashes++
-			checkSurvivors(t, memory, want, fmt.Sprintf("crash at operation %d, seed %d", at, seed))
+			checkSurvivors(t, memory, config, want, fmt.Sprintf("crash at operation %d, seed %d", at, seed))
 			if seed > 0 {
 				continue // the others crash once
 			}
 			for second := 1; ; second++ {
 				crash()
 				d := newCrashingDisk(memory, second, powerCut)
-				if log, err := Open(d, "log", testFraming{}, crashConfig); err == nil {
+				if log, err := Open(d, "log", testFraming{}, config); err == nil {
 					log.Abandon()
 					if d.count < second {
 						break
@@ -376,50 +393,49 @@ func TestCrashAtEveryOperation(t *testing.T) {
 				}
 				again++
 				memory.Crash(rand.New(rand.NewPCG(uint64(at), uint64(second))))
-				checkSurvivors(t, memory, want, fmt.Sprintf("crash at operation %d, then at operation %d of the reopening", at, second))
+				checkSurvivors(t, memory, config, want, fmt.Sprintf("crash at operation %d, then at operation %d of the reopening", at, second))
 			}
 		}
 		points++
 	}
-	points--
-	t.Logf("%d crash points, %d crashes at them, %d second crashes during the recovery from them", points, crashes, again)
-	if points < 300 || again < 1000 {
-		t.Errorf("the script has become too short to tell anything")
-	}
+	return points - 1, crashes, again
 }
 
 // TestAFullDiskAndAFailedSyncAtEveryOperation plays the same script with a disk that is full, or whose syncs fail, from every operation on
 // until a step has failed of it. A log that failed is opened again; what is there is what may be; the script goes on to its end, and
 // a power cut after it loses nothing that was synced.
 func TestAFullDiskAndAFailedSyncAtEveryOperation(t *testing.T) {
-	for _, what := range []accident{diskFull, syncFails} {
-		points, failures := 0, 0
-		for at := 1; ; at++ {
-			memory := disk.NewMemory()
-			d := newCrashingDisk(memory, at, what)
-			want, failed := runThroughAccident(t, d)
-			if d.count < at {
-				break
+	for name, config := range crashConfigs {
+		for _, what := range []accident{diskFull, syncFails} {
+			accident := []string{"", "full disk", "failed sync"}[what]
+			points, failures := 0, 0
+			for at := 1; ; at++ {
+				memory := disk.NewMemory()
+				d := newCrashingDisk(memory, at, what)
+				want, failed := runThroughAccident(t, d, config)
+				if d.count < at {
+					break
+				}
+				points++
+				failures += failed
+				memory.Crash(rand.New(rand.NewPCG(uint64(at), 9)))
+				checkSurvivors(t, memory, config, want, fmt.Sprintf("%s: %s at operation %d", name, accident, at))
 			}
-			points++
-			failures += failed
-			memory.Crash(rand.New(rand.NewPCG(uint64(at), 9)))
-			checkSurvivors(t, memory, want, fmt.Sprintf("%s at operation %d", []string{"", "full disk", "failed sync"}[what], at))
-		}
-		t.Logf("%s: %d points, %d steps failed", []string{"", "full disk", "failed sync"}[what], points, failures)
-		if failures < 50 {
-			t.Error("hardly a step failed")
+			t.Logf("%s: %s: %d points, %d steps failed", name, accident, points, failures)
+			if failures < 50 {
+				t.Error("hardly a step failed")
+			}
 		}
 	}
 }
 
-func runThroughAccident(t *testing.T, d *crashingDisk) (want *expectation, failures int) {
+func runThroughAccident(t *testing.T, d *crashingDisk, config Config) (want *expectation, failures int) {
 	t.Helper()
-	s, err := begin(d)
+	s, err := begin(d, config)
 	if err != nil {
 		d.faults.Set(disk.Fault{})
 		failures++
-		if s, err = begin(d); err != nil {
+		if s, err = begin(d, config); err != nil {
 			t.Fatalf("operation %d: the log does not open when the disk is well again: %v", d.at, err)
 		}
 	}
@@ -448,7 +464,7 @@ func (s *session) goOn(t *testing.T, d *crashingDisk, name string) {
 	s.log.mu.RUnlock()
 	if usable != nil {
 		s.log.Abandon()
-		log, err := Open(d, "log", testFraming{}, crashConfig)
+		log, err := Open(d, "log", testFraming{}, s.config)
 		if err != nil {
 			t.Fatalf("operation %d: opening the log after %s failed: %v", d.at, name, err)
 		}

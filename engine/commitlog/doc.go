@@ -7,6 +7,7 @@
 //
 //	append.go, log.go           the way in, and what makes it durable
 //	read.go, section.go         the way out: sections of files, which go to a socket by sendfile
+//	preallocate.go              zeros ahead of the end, which make syncs cheaper
 //	recovery.go, durable.go     what a crash left: a torn tail is cut, damage to what was synced is reported
 //	frames.go, check.go         every frame is checked each time it is read: damage is found and never served
 //	truncate.go, retention.go   what goes at the end, what goes at the front

@@ -40,6 +40,9 @@ type Config struct {
 	// SegmentAge: an append seals a segment whose first frame is older than that: by the frames' own times where both have one, by when
 	// this process began the segment otherwise. 0: never. It does not seal a log that nobody appends to; see [Log.Roll].
 	SegmentAge time.Duration
+	// Preallocate: the active segment is filled with zeros so many bytes ahead at most, which makes syncs cheaper and doubles what is
+	// written. It is for logs whose appends wait for syncs. 0: a segment grows as it is written.
+	Preallocate int64
 	// IndexInterval: the sparse indexes get an entry every so many bytes. Default 4096.
 	IndexInterval int64
 	// Files bounds the open files of all logs that share it. Nil: this log keeps its active segment open and up to four sealed ones.
@@ -129,7 +132,7 @@ func (l *Log) Next() int64 { l.mu.RLock(); defer l.mu.RUnlock(); return l.next }
 // Synced tells that all offsets below it are durable.
 func (l *Log) Synced() int64 { l.mu.RLock(); defer l.mu.RUnlock(); return l.synced }
 
-// Size is the number of bytes in all segments.
+// Size is the number of bytes in all segments. What is filled ahead does not count.
 func (l *Log) Size() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -221,6 +224,9 @@ func (l *Log) Close() error {
 	l.mu.RUnlock()
 	if closed {
 		return nil
+	}
+	if err == nil {
+		err = l.giveBack(active)
 	}
 	if err == nil {
 		err = active.saveIndexes(l.disk, l.dir)

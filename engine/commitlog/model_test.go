@@ -45,7 +45,7 @@ func TestLogAgainstModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config := Config{SegmentBytes: 600, IndexInterval: int64(rapid.IntRange(1, 300).Draw(t, "interval"))}
+		config := Config{SegmentBytes: 600, IndexInterval: int64(rapid.IntRange(1, 300).Draw(t, "interval")), Preallocate: int64(rapid.IntRange(0, 400).Draw(t, "filled ahead"))}
 		if rapid.Bool().Draw(t, "a pool for one file") {
 			config.Files = NewFilePool(1)
 		}

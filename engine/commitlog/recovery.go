@@ -236,6 +236,16 @@ func (l *Log) loadOrScan(s *segment, size int64, last bool) error {
 		return &CorruptError{File: s.file(l.dir, logSuffix), Position: bad.position, Err: fmt.Errorf(
 			"%w; %d bytes were durable, so that this is no torn tail; restore the segment, or remove the file durable to accept the loss", bad.err, l.mark.size)}
 	}
+	unused := false
+	if l.config.Preallocate > 0 {
+		if unused, err = onlyZeros(s.handle.file, bad.position, size); err != nil {
+			return err
+		}
+	}
+	if unused {
+		s.filled = size
+		return s.handle.file.Sync() // as for a whole one
+	}
 	return l.cutTail(s, size, bad)
 }
 

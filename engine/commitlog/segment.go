@@ -30,6 +30,7 @@ type segment struct {
 	began   time.Time    // when this process made or opened it
 	open    *openSegment // its place in the pool; nil when it has none
 	moved   bool         // it is on the medium
+	filled  int64        // of the active segment: its file is not longer, and zeros beyond size; the owner's
 	pinned  bool         // its file has not its own name yet, so that it must stay open
 }
 

@@ -133,6 +133,7 @@ func (l *Log) truncateLast(next int64) error {
 	if err := v.handle.file.Truncate(end); err != nil {
 		return err
 	}
+	active.filled = 0
 	if err := v.handle.file.Sync(); err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // Crashable is a Disk that can lose what was not synced, as a power cut would.
@@ -23,9 +22,6 @@ type Lost struct {
 	Bytes int64 // that were written and not synced
 	Files int   // that were created, and whose directory was not synced
 }
-
-// mostUndo bounds what a file remembers of bytes that were written over. Beyond it the file is synced: a system may do that at any time.
-const mostUndo = 1 << 20
 
 // Volatile is a Disk over another one that takes note of what has not been synced, so that it can be lost. It takes the worst that the
 // contract of [Disk] allows: nothing that was not synced survives. In one thing it is as kind as a file system that keeps a journal: what
@@ -58,25 +54,6 @@ type entryUndo struct {
 
 func (u entryUndo) touches(directory string) bool {
 	return path.Dir(u.name) == directory || u.from != "" && path.Dir(u.from) == directory
-}
-
-// unsyncedFile is a file's way from its last Sync to now. Writers hold the lock shared, so that a Sync knows which writes it covers.
-type unsyncedFile struct {
-	mu     sync.RWMutex
-	synced int64       // size at the last Sync
-	cuts   int         // how often the file was shortened
-	dirty  atomic.Bool // anything at all was ever written
-
-	images  sync.Mutex
-	undo    []image // oldest first
-	undone  int64   // bytes in undo
-	dropped int     // images that Syncs have dropped from the front of undo: what a Sync covers is counted from the first one ever
-}
-
-// image is what was in a place before a write.
-type image struct {
-	offset int64
-	data   []byte
 }
 
 // OpenFile implements [Disk].
@@ -268,135 +245,4 @@ func missingIsFine(err error) error {
 		return nil
 	}
 	return err
-}
-
-// lose brings the file back to its last Sync.
-func (u *unsyncedFile) lose(inner Disk, name string) (lost int64, err error) {
-	if !u.dirty.Load() {
-		return 0, nil
-	}
-	file, err := inner.OpenFile(name, os.O_RDWR)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	size, err := file.Size()
-	if err != nil {
-		return 0, err
-	}
-	lost = u.undone
-	for i := len(u.undo) - 1; i >= 0; i-- {
-		if _, err := file.WriteAt(u.undo[i].data, u.undo[i].offset); err != nil {
-			return lost, err
-		}
-	}
-	if size > u.synced {
-		lost += size - u.synced
-		if err := file.Truncate(u.synced); err != nil {
-			return lost, err
-		}
-	}
-	return lost, file.Sync()
-}
-
-// cut notes that a file was shortened, which survives a crash.
-func (u *unsyncedFile) cut(size int64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.dirty.Store(true)
-	if size >= u.synced {
-		return
-	}
-	u.cuts++
-	u.synced = size
-	kept := u.undo[:0]
-	u.undone = 0
-	for _, before := range u.undo {
-		if before.offset < size {
-			before.data = before.data[:min(int64(len(before.data)), size-before.offset)]
-			kept = append(kept, before)
-			u.undone += int64(len(before.data))
-		}
-	}
-	clear(u.undo[len(kept):])
-	u.undo = kept
-}
-
-type volatileFile struct {
-	File
-	of *unsyncedFile
-}
-
-// WriteAt implements [File].
-func (f *volatileFile) WriteAt(p []byte, offset int64) (int, error) {
-	u := f.of
-	u.mu.RLock()
-	if offset >= u.synced && u.dirty.Load() { // the common case: it appends
-		defer u.mu.RUnlock()
-		return f.File.WriteAt(p, offset)
-	}
-	n, full, err := f.writeOver(p, offset)
-	u.mu.RUnlock()
-	if err == nil && full {
-		err = f.Sync()
-	}
-	return n, err
-}
-
-// writeOver keeps what it writes over. Full says that it keeps more than it may.
-func (f *volatileFile) writeOver(p []byte, offset int64) (n int, full bool, err error) {
-	u := f.of
-	u.images.Lock()
-	defer u.images.Unlock()
-	u.dirty.Store(true)
-	if length := min(int64(len(p)), u.synced-offset); length > 0 && offset >= 0 {
-		before := image{offset: offset, data: make([]byte, length)}
-		read, err := f.File.ReadAt(before.data, offset)
-		if int64(read) < length && err != nil {
-			return 0, false, err
-		}
-		u.undo = append(u.undo, before)
-		u.undone += length
-	}
-	n, err = f.File.WriteAt(p, offset)
-	return n, u.undone > mostUndo, err
-}
-
-// Truncate implements [File].
-func (f *volatileFile) Truncate(size int64) error {
-	if err := f.File.Truncate(size); err != nil {
-		return err
-	}
-	f.of.cut(size)
-	return nil
-}
-
-// Sync implements [File]. It covers the writes that were done when it began. Syncs of a file may overlap: each drops what it covers and
-// another one has not dropped yet.
-func (f *volatileFile) Sync() error {
-	u := f.of
-	u.mu.Lock()
-	size, err := f.File.Size()
-	covered, cuts := u.dropped+len(u.undo), u.cuts
-	u.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if err := f.File.Sync(); err != nil {
-		return err
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.cuts != cuts {
-		return nil // what was covered is no longer the file's beginning: the next Sync tells
-	}
-	u.synced = max(u.synced, size)
-	if n := covered - u.dropped; n > 0 {
-		for _, done := range u.undo[:n] {
-			u.undone -= int64(len(done.data))
-		}
-		u.undo = append([]image(nil), u.undo[n:]...)
-		u.dropped += n
-	}
-	return nil
 }

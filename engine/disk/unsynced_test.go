@@ -220,3 +220,38 @@ func TestCrashesKeepWhatWasSynced(t *testing.T) {
 		}
 	})
 }
+
+// TestZerosThatWereWrittenOverComeBack: a file that was filled ahead is, after a crash, as the last sync left it, with zeros again where
+// something was written since.
+func TestZerosThatWereWrittenOverComeBack(t *testing.T) {
+	inner := disk.NewMemory()
+	v := disk.NewVolatile(inner)
+	f, err := v.OpenFile("log", create)
+	check(t, err)
+	check(t, v.SyncDir("."))
+	_, err = f.WriteAt(make([]byte, 100_000), 0)
+	check(t, err)
+	write := func(text string, at int64) {
+		t.Helper()
+		_, err := f.WriteAt([]byte(text), at)
+		check(t, err)
+	}
+	write("synced", 0)
+	check(t, f.Sync())
+	write("lost", 6)
+	write("lost, too", 50_000)
+	write("ODD", 4) // partly over what was synced
+	check(t, f.Truncate(60_000))
+	write("gone with the cut", 59_990)
+	check(t, f.Truncate(59_995))
+	got, err := v.LoseUnsynced()
+	check(t, err)
+	if want := (disk.Lost{Bytes: 4 + 9 + 3 + 5}); got != want {
+		t.Errorf("lost %+v, want %+v", got, want)
+	}
+	content := read(t, inner, "log")
+	want := append([]byte("synced"), make([]byte, 59_995-6)...)
+	if !bytes.Equal(content, want) {
+		t.Errorf("%d bytes, which begin with %q", len(content), content[:20])
+	}
+}

@@ -62,11 +62,12 @@ type BatchRecord struct {
 	Meaning string `json:"meaning,omitempty"`
 }
 
-// Torn is what follows the last whole frame: a write under way, or what a crash left.
+// Torn is what follows the last whole frame: a write under way, or what a crash left; nothing that is worth a word when it was filled ahead.
 type Torn struct {
 	At      int64  `json:"at"`
 	Bytes   int64  `json:"bytes"`
 	Problem string `json:"problem"`
+	Ahead   bool   `json:"ahead,omitempty"` // zeros that the log wrote ahead of its end
 }
 
 const (

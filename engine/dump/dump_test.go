@@ -220,3 +220,15 @@ func TestDumpOfMovedSegments(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestZerosThatWereWrittenAheadAreNoDamage, in words and for the page.
+func TestZerosThatWereWrittenAheadAreNoDamage(t *testing.T) {
+	segment := append(records.Build([]records.Record{{Timestamp: 1, Value: []byte("whole")}}), make([]byte, 200_000)...)
+	text := dumped(t, "00000000000000000000.log", segment)
+	wantIn(t, text, "200000 bytes of zeros, written ahead")
+	if strings.Contains(text, "no whole frame") {
+		t.Error(text)
+	}
+	segment[len(segment)-1] = 1
+	wantIn(t, dumped(t, "00000000000000000000.log", segment), "no whole frame from here on (200000 bytes)")
+}

@@ -94,7 +94,9 @@ func printSegment(out io.Writer, file source) error {
 		_, err := fmt.Fprintf(out, "%10d  offset %s, %d bytes: %s\n", frame.At, offsets, frame.Size, kind.describe(bytes))
 		return err
 	})
-	if torn != nil {
+	if torn != nil && torn.Ahead {
+		fmt.Fprintf(out, "%10d  from here on %d bytes of %s\n", torn.At, torn.Bytes, torn.Problem)
+	} else if torn != nil {
 		fmt.Fprintf(out, "%10d  no whole frame from here on (%d bytes): %s. At the end of a last segment that is a write under way, or what a crash left; opening the log cuts it.\n", torn.At, torn.Bytes, torn.Problem)
 	}
 	return err
@@ -130,7 +132,7 @@ func eachFrame(file source, kind kind, from int64, visit func(frame Frame, bytes
 	var bad *commitlog.CorruptError
 	if errors.As(err, &bad) {
 		at := from + bad.Position
-		return &Torn{At: at, Bytes: file.size - at, Problem: bad.Err.Error()}, nil
+		return &Torn{At: at, Bytes: file.size - at, Problem: bad.Err.Error(), Ahead: errors.Is(bad.Err, commitlog.ErrFilledAhead)}, nil
 	}
 	return nil, err
 }

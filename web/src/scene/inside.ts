@@ -69,7 +69,7 @@ export interface FileContent {
   bytes: number;
   frames: Frame[];
   next: number;
-  torn?: { at: number; bytes: number; problem: string };
+  torn?: { at: number; bytes: number; problem: string; ahead?: boolean };
   lines?: string[];
 }
 

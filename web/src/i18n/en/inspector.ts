@@ -40,6 +40,7 @@ export const inspector = {
   'inside.offset': 'Offset',
   'inside.key': 'Key',
   'inside.value': 'Value',
+  'inside.ahead': { one: 'From byte {at} on: 1 byte of zeros, written ahead so that the next syncs need not make the file longer.', other: 'From byte {at} on: {count} bytes of zeros, written ahead so that the next syncs need not make the file longer.' },
   'inside.torn': { one: 'From byte {at} on there is no whole frame (1 byte): a write under way, or what a crash left.', other: 'From byte {at} on there is no whole frame ({count} bytes): a write under way, or what a crash left.' },
   'inside.asked': 'What {node} knows',
   'inside.ask': 'Ask {node} now',

@@ -41,6 +41,7 @@ export const inspector: Translation<typeof en> = {
   'inside.offset': 'Offset',
   'inside.key': 'Key',
   'inside.value': 'Value',
+  'inside.ahead': { other: '从第 {at} 字节起是提前写好的 {count} 字节零：之后的 sync 就不必再加长文件。' },
   'inside.torn': { other: '从第 {at} 字节起没有完整的内容（{count} 字节）：可能正在写入，也可能是崩溃留下的。' },
   'inside.asked': '{node} 所知',
   'inside.ask': '现在询问 {node}',
