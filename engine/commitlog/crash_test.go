@@ -365,25 +365,19 @@ func crashEverywhere(t *testing.T, config Config) (points, crashes, again int) {
 	t.Helper()
 	for at, finished := 1, false; !finished; at++ {
 		for seed := range uint64(4) {
-			var memory *disk.Memory
+			crashed := disk.NewMemory()
 			var want *expectation
-			crash := func() bool {
-				memory = disk.NewMemory()
-				if want, finished = runToAccident(t, newCrashingDisk(memory, at, powerCut), config); !finished {
-					memory.Crash(rand.New(rand.NewPCG(uint64(at), seed)))
-				}
-				return !finished
-			}
-			if !crash() {
+			if want, finished = runToAccident(t, newCrashingDisk(crashed, at, powerCut), config); finished {
 				break
 			}
+			crashed.Crash(rand.New(rand.NewPCG(uint64(at), seed)))
 			crashes++
-			checkSurvivors(t, memory, config, want, fmt.Sprintf("crash at operation %d, seed %d", at, seed))
+			checkSurvivors(t, crashed.Copy(), config, want, fmt.Sprintf("crash at operation %d, seed %d", at, seed))
 			if seed > 0 {
 				continue // the others crash once
 			}
 			for second := 1; ; second++ {
-				crash()
+				memory := crashed.Copy()
 				d := newCrashingDisk(memory, second, powerCut)
 				if log, err := Open(d, "log", testFraming{}, config); err == nil {
 					log.Abandon()

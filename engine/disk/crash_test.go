@@ -141,3 +141,24 @@ func TestCrashUndoesRemoval(t *testing.T) {
 		t.Fatalf("the file came back in %d of 50 crashes", came)
 	}
 }
+
+// TestACopyOfAMemoryGoesItsOwnWay: what happens to one of the two does not happen to the other, and a crash takes nothing of a copy.
+func TestACopyOfAMemoryGoesItsOwnWay(t *testing.T) {
+	first := disk.NewMemory()
+	check(t, first.MkdirAll("a/b"))
+	write := func(d disk.Disk, text string) {
+		t.Helper()
+		f, err := d.OpenFile("a/b/file", create)
+		check(t, err)
+		_, err = f.WriteAt([]byte(text), 0)
+		check(t, err)
+	}
+	write(first, "one")
+	second := first.Copy()
+	write(first, "two")
+	check(t, first.RemoveAll("a"))
+	second.Crash(rand.New(rand.NewPCG(1, 1)))
+	if text := string(read(t, second, "a/b/file")); text != "one" {
+		t.Errorf("the copy has %q", text)
+	}
+}
