@@ -101,9 +101,9 @@ func (l *Lab) asks(task string, answered map[string]bool) []string {
 	return asks
 }
 
-// check decides; a verdict that could not be given says why in Observed.
+// check decides. What a task asks is told once nothing else stands before it; an earlier task comes first.
 func (t *Task) check(world observe.World, passed map[string]bool, standing Standing, asks []string) Verdict {
-	verdict := Verdict{Task: t.ID, Asks: asks, Hints: []string{}}
+	verdict := Verdict{Task: t.ID, Asks: []string{}, Hints: []string{}}
 	for _, need := range t.Needs {
 		if !passed[need] {
 			verdict.Verdict = Waiting
@@ -111,19 +111,19 @@ func (t *Task) check(world observe.World, passed map[string]bool, standing Stand
 		}
 	}
 	if len(asks) > 0 {
-		verdict.Verdict = Waiting
+		verdict.Verdict, verdict.Asks = Waiting, asks
 		return verdict
 	}
 	verdict.Event = decider(t.programs.decides, world.Events)
 	var err error
 	if verdict.Verdict, err = t.decide(world); err != nil {
-		verdict.Verdict, verdict.Observed = Unknown, err.Error()
+		verdict.Verdict, verdict.unseen = Unknown, err
 	}
 	if t.Hold > 0 {
 		verdict.HoldMS, verdict.HeldMS = t.Hold.Milliseconds(), min(standing.Held[t.ID], t.Hold).Milliseconds()
 		switch {
 		case standing.Held[t.ID] >= t.Hold:
-			verdict.Verdict, verdict.Observed = Passed, "" // it has been held: what comes afterwards takes nothing away
+			verdict.Verdict, verdict.unseen = Passed, nil // it has been held: what comes afterwards takes nothing away
 		case verdict.Verdict == Passed:
 			verdict.Verdict = NotYet
 		}
@@ -143,6 +143,9 @@ func (t *Task) Looks() *Expression { return t.programs.condition }
 // inWords adds what was expected and observed, and hints, in a language.
 func (t *Task) inWords(verdict Verdict, world observe.World, standing Standing, language string) Verdict {
 	verdict.Expected = t.Expected.In(language)
+	if verdict.Verdict == Unknown {
+		verdict.Observed = unseen(verdict.unseen, world, language)
+	}
 	if verdict.Verdict == Waiting || verdict.Verdict == Unknown {
 		return verdict
 	}

@@ -139,13 +139,14 @@ type Verdict struct {
 	Event uint64 `json:"event"`
 	// Hints are those that have come, the oldest first.
 	Hints []string `json:"hints"`
-	// Asks lists the questions that must be answered before the task opens.
+	// Asks lists the questions that are all that stands between the student and the task.
 	Asks []string `json:"asks"`
 	// HeldMS says for how long the condition has held without a break, of the HoldMS that it must; both 0 where it need not.
 	HeldMS int64 `json:"heldMS"`
 	HoldMS int64 `json:"holdMS"`
 
 	inLanguages map[string]Verdict // the same in every language
+	unseen      error              // why it is Unknown
 }
 
 // In returns the verdict in a language. One that was read back from storage stays in the language that it was given in.

@@ -1606,7 +1606,7 @@ export interface LabVerdict {
   event: number;
   /** Hints are those that have come, the oldest first. */
   hints: string[];
-  /** Asks lists the questions that must be answered before the task opens. */
+  /** Asks lists the questions that are all that stands between the student and the task. */
   asks: string[];
   /** HeldMS says for how long the condition has held without a break, of the HoldMS that it must; both 0 where it need not. */
   heldMS: number;
