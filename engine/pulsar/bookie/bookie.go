@@ -45,6 +45,7 @@ type Config struct {
 	Tracer  *trace.Tracer
 	Logger  *slog.Logger
 
+	JournalAhead    int64         // bytes of the journal filled with zeros ahead of its end, for every add waits for a sync; default 1 MiB
 	EntryLogBytes   int64         // an entry log is sealed at this size; default 64 MiB
 	FlushInterval   time.Duration // entry logs are synced at least so often; default 10 s
 	CollectInterval time.Duration // how often entries of deleted ledgers are looked for; default 1 minute
@@ -70,6 +71,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Listen = c.Address
 	}
 	setDefault(&c.SessionTimeout, 10*time.Second)
+	setDefault(&c.JournalAhead, 1<<20)
 	setDefault(&c.EntryLogBytes, 64<<20)
 	setDefault(&c.FlushInterval, 10*time.Second)
 	setDefault(&c.CollectInterval, time.Minute)
@@ -133,19 +135,19 @@ func (b *Bookie) Address() string { return b.address }
 
 // Run recovers what is on the disk, serves until ctx ends, and then stores what is in memory.
 func (b *Bookie) Run(ctx context.Context) error {
-	if err := b.open(ctx); err != nil {
+	if err := b.open(); err != nil {
 		return fmt.Errorf("bookie %s: %w", b.config.Address, err)
 	}
 	err := b.serve(ctx)
 	return errors.Join(err, b.close(err))
 }
 
-func (b *Bookie) open(ctx context.Context) error {
+func (b *Bookie) open() error {
 	storage, next, err := openStorage(b.config.Disk, b.space, b.config.EntryLogBytes, b.config.FlushInterval)
 	if err != nil {
 		return err
 	}
-	journal, err := openJournal(ctx, b.config.Disk, storage, next, b.tracer)
+	journal, err := openJournal(b.config.Disk, b.config.JournalAhead, storage, next, b.tracer)
 	if err != nil {
 		storage.close()
 		return err

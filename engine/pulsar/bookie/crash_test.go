@@ -72,7 +72,7 @@ func (c *crashing) life(changes int64, work func(*caller) bool) (cut bool) {
 	faults.left.Store(changes)
 	view := fabric.NewMemory().Of("bookie-1")
 	b, err := New(Config{
-		Address: "127.0.0.1:3181", Network: view, Disk: faults, Connect: c.zookeeper.Connect, EntryLogBytes: 700, FlushInterval: time.Second,
+		Address: "127.0.0.1:3181", Network: view, Disk: faults, Connect: c.zookeeper.Connect, EntryLogBytes: 700, JournalAhead: 2 << 10, FlushInterval: time.Second,
 	})
 	if err != nil {
 		c.t.Fatal(err)

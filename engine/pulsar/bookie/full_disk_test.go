@@ -86,7 +86,7 @@ func (f *filling) live(how int, atStart, then int64, work func(*caller, *filling
 	d.left.Store(atStart)
 	view := fabric.NewMemory().Of("bookie-1")
 	b, err := New(Config{
-		Address: "127.0.0.1:3181", Network: view, Disk: d, Connect: f.zookeeper.Connect, EntryLogBytes: 700, FlushInterval: time.Second,
+		Address: "127.0.0.1:3181", Network: view, Disk: d, Connect: f.zookeeper.Connect, EntryLogBytes: 700, JournalAhead: 2 << 10, FlushInterval: time.Second,
 		DiskCheckInterval: time.Second, RoomNeeded: 1 << 10,
 	})
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 const (
 	journalDir      = "journal"
 	journalSegment  = 32 << 20
-	journalAhead    = 1 << 20  // filled with zeros ahead of the end: every add waits for a sync
 	journalQueue    = 32 << 20 // bytes of operations that wait for the journal
 	journalBatch    = 4 << 20  // bytes that one sync covers, about
 	maxLedgerStates = 1 << 14
@@ -50,8 +49,8 @@ type journal struct {
 }
 
 // openJournal opens the journal and gives storage what it had not synced.
-func openJournal(ctx context.Context, d disk.Disk, s *storage, storedNext int64, tracer *trace.Tracer) (*journal, error) {
-	log, err := commitlog.Open(d, journalDir, recordFraming{}, commitlog.Config{SegmentBytes: journalSegment, IndexInterval: 1 << 16, Preallocate: journalAhead})
+func openJournal(d disk.Disk, ahead int64, s *storage, storedNext int64, tracer *trace.Tracer) (*journal, error) {
+	log, err := commitlog.Open(d, journalDir, recordFraming{}, commitlog.Config{SegmentBytes: journalSegment, IndexInterval: 1 << 16, Preallocate: ahead})
 	if err != nil {
 		return nil, err
 	}
