@@ -33,6 +33,7 @@ export function flaws(width) {
     let clipped = { left: box.left, right: box.right, top: box.top, bottom: box.bottom };
     for (let above = element; above && above !== document.body; above = above.parentElement) {
       const style = getComputedStyle(above);
+      if (style.position === 'fixed') break; // a menu lies over everything
       const frame = above.getBoundingClientRect();
       if (SCROLLS.includes(style.overflowY) || SCROLLS.includes(style.overflowX)) {
         clipped = { left: Math.max(clipped.left, frame.left), right: Math.min(clipped.right, frame.right), top: Math.max(clipped.top, frame.top), bottom: Math.min(clipped.bottom, frame.bottom) };
