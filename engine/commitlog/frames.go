@@ -33,9 +33,15 @@ func (e *shortError) Unwrap() error { return io.ErrUnexpectedEOF }
 // which costs less than bringing it there.
 const checkBuffer = 128 << 10
 
-var checkBuffers = sync.Pool{New: func() any { return new([checkBuffer]byte) }}
+// smallBuffer does for the reads of a few small frames.
+const smallBuffer = 8 << 10
 
-// frameReader goes over the frames of a file and checks each, whatever its size, in one buffer of fixed size. Call close.
+var (
+	checkBuffers = sync.Pool{New: func() any { return new([checkBuffer]byte) }}
+	smallBuffers = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
+)
+
+// frameReader goes over the frames of a file and checks each, whatever its size, in memory of bounded size. Call close.
 type frameReader struct {
 	file     io.ReaderAt
 	framing  Framing
@@ -43,8 +49,9 @@ type frameReader struct {
 	end      int64 // of the frames
 	ahead    int64 // reading up to here is no waste
 
-	buffer  *[checkBuffer]byte
-	bytes   []byte // of the file, from bytesAt on; in buffer
+	large   *[checkBuffer]byte // nil: not needed so far
+	small   *[smallBuffer]byte
+	bytes   []byte // of the file, from bytesAt on; in one of the two
 	bytesAt int64
 
 	keep bool
@@ -52,12 +59,17 @@ type frameReader struct {
 }
 
 func newFrameReader(file io.ReaderAt, framing Framing, from, end int64) frameReader {
-	return frameReader{file: file, framing: framing, position: from, end: end, ahead: end, buffer: checkBuffers.Get().(*[checkBuffer]byte)}
+	return frameReader{file: file, framing: framing, position: from, end: end, ahead: end}
 }
 
 func (r *frameReader) close() {
-	checkBuffers.Put(r.buffer)
-	r.buffer, r.bytes = nil, nil
+	if r.large != nil {
+		checkBuffers.Put(r.large)
+	}
+	if r.small != nil {
+		smallBuffers.Put(r.small)
+	}
+	r.large, r.small, r.bytes = nil, nil, nil
 }
 
 // header reads the header of the next frame. A frame that cannot be is a *frameError.
@@ -114,8 +126,9 @@ func (r *frameReader) load(at int64, least int, wish int64) ([]byte, error) {
 		return r.bytes[skip:], nil
 	}
 	want := min(max(int64(least), wish-at, r.ahead-at), r.end-at, checkBuffer)
-	n, err := r.file.ReadAt(r.buffer[:want], at)
-	r.bytes, r.bytesAt = r.buffer[:max(n, 0)], at
+	buffer := r.buffer(want)
+	n, err := r.file.ReadAt(buffer, at)
+	r.bytes, r.bytesAt = buffer[:max(n, 0)], at
 	switch {
 	case int64(n) == want:
 		return r.bytes, nil
@@ -123,6 +136,20 @@ func (r *frameReader) load(at int64, least int, wish int64) ([]byte, error) {
 		return nil, &shortError{at + want}
 	}
 	return nil, err
+}
+
+// buffer is memory for so many bytes, checkBuffer at most.
+func (r *frameReader) buffer(size int64) []byte {
+	if r.large == nil && size <= smallBuffer {
+		if r.small == nil {
+			r.small = smallBuffers.Get().(*[smallBuffer]byte)
+		}
+		return r.small[:size]
+	}
+	if r.large == nil {
+		r.large = checkBuffers.Get().(*[checkBuffer]byte)
+	}
+	return r.large[:size]
 }
 
 // scan gives each frame of file[from:end] to visit, checked. It stops at the first that is not whole and undamaged, or that visit refuses,
