@@ -286,12 +286,12 @@ func (c *connection) detachAll() {
 	c.mu.Unlock()
 	for _, p := range producers {
 		if t := p.topic.Load(); t != nil {
-			t.post(func() { t.removeProducer(p) })
+			t.afterCommands(c.broker.context, func() { t.removeProducer(p) })
 		}
 	}
 	for _, attached := range consumers {
 		if t := attached.topic.Load(); t != nil {
-			t.post(func() { t.removeConsumer(attached) })
+			t.afterCommands(c.broker.context, func() { t.removeConsumer(attached) })
 		}
 	}
 }

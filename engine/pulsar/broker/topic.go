@@ -108,6 +108,12 @@ func (t *topic) post(event func()) bool {
 	return true
 }
 
+// afterCommands hands over what must not overtake the commands of the same connection: a client that closes sends its last
+// acknowledgements and its farewell in one go, and those must find it still attached. It reports false when the topic has ended.
+func (t *topic) afterCommands(ctx context.Context, event func()) bool {
+	return t.submit(ctx, event) == nil || t.post(event)
+}
+
 // ask runs a function in the topic's goroutine and waits for it.
 func (t *topic) ask(ctx context.Context, question func()) error {
 	answered := make(chan struct{})
