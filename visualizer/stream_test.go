@@ -41,9 +41,9 @@ func inBubble(t *testing.T, room *classroom) (network *fabric.Fabric, stop func(
 	}
 }
 
-func openStream(t *testing.T, network *fabric.Fabric) *websocket.Conn {
+func openStream(t *testing.T, network *fabric.Fabric, subprotocols ...string) *websocket.Conn {
 	t.Helper()
-	dialer := websocket.Dialer{NetDialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+	dialer := websocket.Dialer{Subprotocols: subprotocols, NetDialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 		return network.Of("client").Dial(ctx, address)
 	}}
 	connection, _, err := dialer.DialContext(t.Context(), "ws://127.0.0.1:7700/api/v1/stream", http.Header{"Origin": {"http://127.0.0.1:7700"}})
@@ -103,6 +103,25 @@ func TestStreamStaysOpenWhenNothingHappensAndSaysWhenItEnds(t *testing.T) {
 		}
 		connection.Close()
 	})
+}
+
+func TestStreamComesAsBytesToWhoAsksForThem(t *testing.T) {
+	for _, one := range []struct {
+		asked []string
+		want  int
+	}{{nil, websocket.TextMessage}, {[]string{"another"}, websocket.TextMessage}, {[]string{bytesProtocol}, websocket.BinaryMessage}} {
+		synctest.Test(t, func(t *testing.T) {
+			network, stop := inBubble(t, newClassroom())
+			connection := openStream(t, network, one.asked...)
+			messageType, frame, err := connection.ReadMessage()
+			var snapshot wire.Snapshot
+			if err != nil || messageType != one.want || json.Unmarshal(frame, &snapshot) != nil || snapshot.Type != wire.TypeSnapshot {
+				t.Errorf("asked for %v: message type %d, want %d; %v; %.80s", one.asked, messageType, one.want, err, frame)
+			}
+			connection.Close()
+			stop()
+		})
+	}
 }
 
 func TestSilentBrowserIsGivenUp(t *testing.T) {

@@ -5,7 +5,7 @@ import { snapshotAt } from './run.fixture';
 
 class FakeSocket {
   static all: FakeSocket[] = [];
-  onmessage: ((event: { data: string }) => void) | undefined;
+  onmessage: ((event: { data: string | ArrayBuffer }) => void) | undefined;
   onclose: (() => void) | undefined;
   constructor(readonly url: string) {
     FakeSocket.all.push(this);
@@ -104,4 +104,12 @@ it('hears nothing more from a stream that it has given up', () => {
   expect(frames).toBe(0);
   newest().say(snapshotAt(0));
   expect(frames).toBe(1);
+});
+
+it('reads bytes as well as text, and lets go of them', () => {
+  const bytes = new TextEncoder().encode(JSON.stringify({ ...snapshotAt(0), at: '教室' })).buffer;
+  newest().onmessage!({ data: bytes });
+  expect(states).toContain('live');
+  expect(frames).toBe(1);
+  if ('transfer' in ArrayBuffer.prototype) expect(bytes.byteLength).toBe(0);
 });
