@@ -1,6 +1,7 @@
 import type { Forms } from '../message';
 
 export const kafka = {
+  'kafka.underReplicatedInternal': '{count} of them {count|is|are} of internal topics',
   'kafka.epoch': 'leader epoch {epoch}',
   'kafka.epochBegins': 'leader epoch {epoch} begins at offset {offset}',
   'kafka.segmentActive': 'active segment, from offset {base}',

@@ -2,6 +2,7 @@ import type { kafka as en } from '../en/kafka';
 import type { Translation } from '../message';
 
 export const kafka: Translation<typeof en> = {
+  'kafka.underReplicatedInternal': '其中 {count} 个属于内部 topic',
   'kafka.epoch': 'leader epoch {epoch}',
   'kafka.epochBegins': 'leader epoch {epoch} 从 offset {offset} 开始',
   'kafka.segmentActive': '活动段，从 offset {base} 起',
