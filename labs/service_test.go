@@ -80,7 +80,7 @@ func TestTheLastVerdictsAreShownInTheLanguageThatIsAskedFor(t *testing.T) {
 	s := service(t, world.New(), nil)
 	verdicts := s.labs[0].Check(observe.World{}, lab.Standing{}, "en")
 	s.attempts[attemptKey{"student", first}] = &running{Attempt: Attempt{Lab: first, Student: "student", Verdicts: verdicts}}
-	for language, want := range map[string]string{"en": "no topic orders", "zh": "没有主题 orders"} {
+	for language, want := range map[string]string{"en": "no topic orders", "zh": "没有 topic orders"} {
 		detail, err := s.Show(t.Context(), first, "student", language)
 		if err != nil {
 			t.Fatal(err)

@@ -268,7 +268,7 @@ func (a *Wait) told() told { return told{"Wait", "等待", ""} }
 func (a *KafkaCommit) told() told {
 	return told{
 		fmt.Sprintf("Set the offset of the group %s on %s-%d to %d", a.Group, a.Topic, a.Partition, a.Offset),
-		fmt.Sprintf("把消费者组 %s 在 %s-%d 上的位移设为 %d", a.Group, a.Topic, a.Partition, a.Offset),
+		fmt.Sprintf("把消费者组 %s 在 %s-%d 上的 offset 设为 %d", a.Group, a.Topic, a.Partition, a.Offset),
 		fmt.Sprintf("kafka-consumer-groups.sh%s --group %s --topic %s:%d --reset-offsets --to-offset %d --execute", kafkaServer, a.Group, a.Topic, a.Partition, a.Offset),
 	}
 }
