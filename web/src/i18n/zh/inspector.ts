@@ -48,7 +48,7 @@ export const inspector: Translation<typeof en> = {
   'inside.askAgain': '再问一次',
   'inside.toldAt': '{node} 在 {time} 的回答，与画面所示的时刻无关。',
   'inside.internal': { other: '{count} 个内部分区' },
-  'inside.widen': '加宽检查器',
+  'inside.widen': '加宽查看器',
   'field.Size': '这条报文后面还有多少字节。',
   'field.size': '后面（或整个帧）有多少字节。',
   'field.length': '后面有多少字节；在 ledger entry 中：该 ledger 至此的有效数据字节数。',

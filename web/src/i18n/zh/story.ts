@@ -14,7 +14,7 @@ export const story: Translation<typeof en> = {
   'sequence.earlier': { other: '更早的 {count} 件事' },
   'sequence.later': { other: '更晚的 {count} 件事' },
   'sequence.follow': '回到所示时刻',
-  'sequence.idle': '没有可讲的：{nodes}',
+  'sequence.idle': '没有事情发生：{nodes}',
   'sequence.empty': '没有符合筛选条件的重要事件。',
   'sequence.begin': '重要事件会在这里画成图：杀死一个节点，或启动演示负载试试。',
   'sequence.gap': '{seconds} 秒之后',
