@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { en } from './en';
-import { format, formatTime, type Catalogue, type Forms, type Key } from './message';
+import { format, formatTime, type Catalogue, type Forms, type Key, type Language } from './message';
 import { zh } from './zh';
 
 const source = new URL('../', import.meta.url);
@@ -80,4 +80,15 @@ describe('a message', () => {
   });
 
   it.each(both)('tells a time with its milliseconds', (_, language) => expect(formatTime(language, 1_700_000_000_123)).toMatch(/^\d\d:\d\d:\d\d[.]123$/));
+});
+
+describe('a client as the other end of a message', () => {
+  const told = (language: Language) =>
+    format(language === 'en' ? en : zh, language, 'record.received', {
+      to: 'kafka-2', from: { key: 'record.client' }, what: { key: 'record.request', params: { name: 'JoinGroup', subject: '' } },
+    }).trim();
+  it('is told in words of the language', () => {
+    expect(told('zh')).toBe('kafka-2 收到客户端的 JoinGroup');
+    expect(told('en')).toContain('a client');
+  });
 });

@@ -36,11 +36,15 @@ const PARAMETER = /\{(\w+)(?:\|([^|{}]*)\|([^|{}]*))?\}/g;
 export function format(catalogue: Catalogue, language: Language, key: Key, params: Params = {}): string {
   const message = catalogue[key];
   const pattern = typeof message === 'string' ? message : plural(language, params.count, message.one ?? message.other, message.other);
-  return pattern.replace(PARAMETER, (whole, name: string, one: string | undefined, other = '') => {
+  let words = false; // a parameter is a text itself
+  const text = pattern.replace(PARAMETER, (whole, name: string, one: string | undefined, other = '') => {
     const value = params[name];
     if (one !== undefined) return plural(language, value, one, other);
+    words ||= typeof value === 'object' && 'key' in value;
     return value === undefined ? whole : formatParam(catalogue, language, value);
   });
+  // The space that sets a name off from Chinese words is none between Chinese words.
+  return words && language === 'zh' ? text.replace(/(?<=\p{Script=Han}) (?=\p{Script=Han})/gu, '') : text;
 }
 
 /** The form that a number asks for: the only place where that is decided. A number that is rounded when it is written is rounded here as well. */

@@ -35,6 +35,9 @@ export function isMessage(record: TypedRecord): record is Extract<TypedRecord, {
   return record.kind === 'message.sent' || record.kind === 'message.received';
 }
 
+/** The other end of a message: a node by its name, and whoever is none as a client. */
+const peer = (name: string): string | Text => (name === 'client' ? { key: 'record.client' } : name);
+
 function everydayText(record: TypedRecord): Text {
   const { node } = record;
   switch (record.kind) {
@@ -44,7 +47,7 @@ function everydayText(record: TypedRecord): Text {
       // Pulsar's commands have names of their own for both ways; elsewhere an answer goes by the name of its request.
       const key = exchange.response && protocol !== 'pulsar' ? 'record.response' : 'record.request';
       const what: Text = { key, params: { name, subject: subject?.includes('://') ? topicLabel(subject) : (subject ?? '') } };
-      return { key: record.kind === 'message.sent' ? 'record.sent' : 'record.received', params: { from, to, what } };
+      return { key: record.kind === 'message.sent' ? 'record.sent' : 'record.received', params: { from: peer(from), to: peer(to), what } };
     }
     case 'kafka.appended':
       return { key: 'record.appended', params: { node, partition: partitionOf(record.data), leo: record.data.leo, count: record.data.records } };

@@ -44,4 +44,5 @@ export const story = {
   'story.bookieWritable': 'There is room on the disk of {node} again: it takes adds.',
   'story.controllerRefused': '{node} refuses {name} from {controller}: it carries controller epoch {epoch}, and the newest is {newest}.',
   'story.ledgerClosedEmpty': 'Ledger {ledger} is closed; nothing was ever written to it.',
+  'record.client': 'a client',
 } as const satisfies Record<string, string | Forms>;

@@ -45,4 +45,5 @@ export const story: Translation<typeof en> = {
   'story.bookieWritable': '{node} 的磁盘又有了空间：恢复接受写入。',
   'story.controllerRefused': '{node} 拒绝了 {controller} 发来的 {name}：其中的 controller epoch 为 {epoch}，而最新的是 {newest}。',
   'story.ledgerClosedEmpty': 'ledger {ledger} 已关闭，里面从未写过东西。',
+  'record.client': '客户端',
 };
