@@ -38,7 +38,7 @@ export const zh: Catalogue = {
   'connection.lostHelp': '页面收不到 twinlog 的消息，显示的是最后已知的状态。{count} 秒后重试。',
   'connection.lostNow': '页面收不到 twinlog 的消息，显示的是最后已知的状态。正在重试。',
   'connection.retry': '立即重试',
-  'connection.waiting': '正在等待 twinlog。`twinlog up` 在运行吗？',
+  'connection.waiting': '正在等待 twinlog（twinlog up 在运行吗？）',
 
   'workload.start': '启动演示负载',
   'workload.stop': '停止演示负载',
