@@ -12,12 +12,13 @@ import (
 	"twinlog/engine/disk"
 )
 
-// promise is what a server must never forget: under which Raft id it takes part, and the vote it gave in which term.
+// promise is what a server must never forget: under which Raft id it takes part, the vote it gave in which term, and up to which change of
+// the members it knows them to be committed.
 type promise struct {
 	raftID uint64
 	term   uint64
 	vote   uint64
-	commit uint64 // no promise, only a head start after a restart
+	commit uint64 // an index up to which all is committed, that of the last known change of the members or behind it
 }
 
 // promiseFile keeps the newest promise. It is written in two places by turns, a sector apart, so that a torn write leaves the one

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.etcd.io/raft/v3"
@@ -26,6 +27,9 @@ type storage struct {
 	memory   *raft.MemoryStorage
 	// keptEntries stay in the log behind a snapshot.
 	keptEntries uint64
+	// memberChanges are the indexes of the log's entries that change the members, from the first on that is not promised to be committed.
+	memberChanges []uint64
+	committed     uint64 // the log has all up to this index, durable, and it is committed
 
 	mu    sync.Mutex
 	queue []storageJob // bounded by Raft: by what may be uncommitted and in flight
@@ -163,11 +167,12 @@ func (s *storage) fillMemory(snapshot *snapshotFile) error {
 		if err := s.memory.Append(entries); err != nil {
 			return fmt.Errorf("loading Raft entries from index %d: %w", next, err)
 		}
+		s.noteMemberChanges(entries)
 		next = int64(entries[len(entries)-1].GetIndex()) + 1
 	}
 	last := s.promises.last
-	commit := min(max(last.commit, snapshot.index()), uint64(s.log.Next()-1))
-	return s.memory.SetHardState(&raftpb.HardState{Term: new(max(last.term, snapshot.metadata.GetTerm())), Vote: new(last.vote), Commit: new(commit)})
+	s.committed = min(max(last.commit, snapshot.index()), uint64(s.log.Next()-1))
+	return s.memory.SetHardState(&raftpb.HardState{Term: new(max(last.term, snapshot.metadata.GetTerm())), Vote: new(last.vote), Commit: new(s.committed)})
 }
 
 // logFollows tells whether the log goes on where a snapshot ends.
@@ -256,13 +261,14 @@ func (s *storage) do(jobs []storageJob) error {
 			}
 			appended = nil
 		}
+		s.noteMemberChanges(message.GetEntries())
 		if err := s.append(message.GetEntries()); err != nil {
 			return err
 		}
 		appended = append(appended, message.GetEntries()...)
 	}
 	if len(appended) == 0 {
-		return nil
+		return s.keepCommitted(jobs)
 	}
 	if err := s.log.Sync(); err != nil {
 		return fmt.Errorf("syncing the Raft log: %w", err)
@@ -274,14 +280,53 @@ func (s *storage) do(jobs []storageJob) error {
 			}
 		}
 	}
-	return nil
+	return s.keepCommitted(jobs)
 }
 
+// keepPromise makes durable what a message of Raft's promises, before its entries are written: they may replace others, so that what it
+// says to be committed is not yet what the log has.
 func (s *storage) keepPromise(message *raftpb.Message) error {
 	if message.Term == nil || (message.GetTerm() == s.promises.last.term && message.GetVote() == s.promises.last.vote) {
 		return nil
 	}
-	return s.promises.save(promise{raftID: s.raftID, term: message.GetTerm(), vote: message.GetVote(), commit: message.GetCommit()})
+	return s.promises.save(promise{raftID: s.raftID, term: message.GetTerm(), vote: message.GetVote(), commit: s.committed})
+}
+
+// keepCommitted is called when all that jobs brought is durable. That entries are committed needs no promise, as those that have them tell
+// it again; but that a change of the members is must not be forgotten. A server that came back with the members before it could win an
+// election among those, while the new ones, of whom it knew, have gone on. Raft relies on this: who has the entry that ends a joint
+// configuration knows that the one that began it is committed, and does not campaign before it has applied it.
+func (s *storage) keepCommitted(jobs []storageJob) error {
+	for _, job := range jobs {
+		if job.append != nil {
+			s.committed = max(s.committed, job.append.GetCommit())
+		}
+	}
+	decided := 0
+	for decided < len(s.memberChanges) && s.memberChanges[decided] <= s.committed {
+		decided++
+	}
+	if decided == 0 {
+		return nil
+	}
+	s.memberChanges = s.memberChanges[decided:]
+	kept := s.promises.last
+	kept.commit = s.committed
+	return s.promises.save(kept)
+}
+
+// noteMemberChanges is for entries that come into the log, in the place of those from the first one's index on.
+func (s *storage) noteMemberChanges(entries []*raftpb.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	first := entries[0].GetIndex()
+	s.memberChanges = slices.DeleteFunc(s.memberChanges, func(index uint64) bool { return index >= first })
+	for _, entry := range entries {
+		if entry.GetType() != raftpb.EntryNormal && entry.GetIndex() > s.promises.last.commit {
+			s.memberChanges = append(s.memberChanges, entry.GetIndex())
+		}
+	}
 }
 
 func (s *storage) append(entries []*raftpb.Entry) error {
