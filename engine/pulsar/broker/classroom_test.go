@@ -158,9 +158,12 @@ func (c *classroom) owner(topic string) int {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for id, r := range c.brokers {
-		if r.topics.loadedTopic(name) != nil {
-			return id
+	// After an unload there is none for a moment: the next lookup gives the bundle to somebody.
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for id, r := range c.brokers {
+			if r.topics.loadedTopic(name) != nil {
+				return id
+			}
 		}
 	}
 	c.t.Fatalf("no broker serves %s", topic)

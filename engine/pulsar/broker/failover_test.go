@@ -29,6 +29,14 @@ func (c *classroom) produce(client pulsar.Client, topic string) *load {
 		c.t.Fatal(err)
 	}
 	l := &load{acknowledged: map[string]bool{}, stop: make(chan struct{}), done: make(chan struct{})}
+	c.t.Cleanup(func() { // of a test that failed: a client that is closed while somebody sends panics, and hides why
+		select {
+		case <-l.stop:
+		default:
+			close(l.stop)
+		}
+		<-l.done
+	})
 	go func() {
 		defer close(l.done)
 		defer producer.Close()
