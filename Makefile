@@ -50,7 +50,8 @@ check: ## format, vet, generated files, and that it builds for macOS and Windows
 
 .PHONY: test-go
 test-go: ## the Go tests, with the race detector; those that a race of the ZooKeeper client would fail run without
-	go test -race -timeout 10m $$(go list ./... | grep -v '^twinlog/interop')
+	@# not of the ZooKeeper client (v1.0.4): it reads its last zxid without a lock whenever it reconnects within a session
+	go test -race -gcflags='github.com/go-zookeeper/zk=-race=false' -timeout 10m $$(go list ./... | grep -v '^twinlog/interop')
 	go test -timeout 10m -run '^(TestSituations|TestChaos|TestFrozenLeaderIsFenced)$$' ./engine/situation ./engine/kafka/broker
 
 .PHONY: test-web
