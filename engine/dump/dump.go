@@ -86,12 +86,14 @@ func printFile(out io.Writer, file source) error {
 		return printSegment(out, file)
 	case base == "promise":
 		return printPromises(out, file)
+	case base == "nonce":
+		return printNonce(out, file)
 	case strings.HasPrefix(base, "snapshot-"):
 		return printSnapshot(out, file)
 	case textFiles[base] != "":
 		return printText(out, file, textFiles[base])
 	}
-	return fmt.Errorf("%s: %w; known are segments (.log), their indexes (.index, .timeindex), start, durable and moved, the ensemble's promise and snapshot-N, %s",
+	return fmt.Errorf("%s: %w; known are segments (.log), their indexes (.index, .timeindex), start, durable and moved, the ensemble's promise, nonce and snapshot-N, %s",
 		name, errUnknown, strings.Join(slices.Sorted(maps.Keys(textFiles)), ", "))
 }
 

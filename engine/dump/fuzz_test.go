@@ -11,7 +11,7 @@ func FuzzFiles(f *testing.F) {
 	names := []string{
 		"orders-0/00000000000000000000.log", "__consumer_offsets-3/00000000000000000000.log", "raft/00000000000000000000.log",
 		"journal/00000000000000000000.log", "entrylog/00000000000000000000/00000000000000000000.log", "a/00000000000000000000.index",
-		"a/00000000000000000000.timeindex", "a/start", "a/durable", "a/moved", "a/0-5.swap", "ensemble/promise", "ensemble/snapshot-0000000000000005",
+		"a/00000000000000000000.timeindex", "a/start", "a/durable", "a/moved", "a/0-5.swap", "ensemble/promise", "ensemble/nonce", "ensemble/snapshot-0000000000000005",
 		"VERSION", "meta.properties", "recovery-point-offset-checkpoint", "leader-epoch-checkpoint", "ledgers.index",
 	}
 	for i := range names {

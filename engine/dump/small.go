@@ -46,6 +46,19 @@ func printPromises(out io.Writer, file source) error {
 	return nil
 }
 
+func printNonce(out io.Writer, file source) error {
+	content, err := file.readSmall()
+	if err != nil {
+		return err
+	}
+	text, err := server.DescribeNonce(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file.name, err)
+	}
+	_, err = fmt.Fprintf(out, "%s: a blank ensemble server: it %s\n", file.name, text)
+	return err
+}
+
 func printSnapshot(out io.Writer, file source) error {
 	name := file.name
 	content, err := file.readSmall()

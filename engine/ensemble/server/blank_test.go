@@ -1,7 +1,11 @@
 package server
 
 import (
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +70,13 @@ func TestABlankDiskKeepsItsNonce(t *testing.T) {
 	}
 	s, first := open()
 	s.abandon()
+	file := readAll(t, d, nonceName)
+	if text, err := DescribeNonce(file); err != nil || !strings.Contains(text, fmt.Sprintf("%016x", first.nonce)) {
+		t.Errorf("the nonce %016x is described as %q, %v", first.nonce, text, err)
+	}
+	if _, err := DescribeNonce(file[1:]); err == nil {
+		t.Error("a nonce that is cut short is described")
+	}
 	d.Crash(rand.New(rand.NewPCG(1, 1)))
 	s, again := open()
 	if !first.blank || !again.blank || first.nonce == 0 || again.nonce != first.nonce {
@@ -88,4 +99,22 @@ func TestABlankDiskKeepsItsNonce(t *testing.T) {
 	if !lost.blank || lost.nonce == first.nonce {
 		t.Errorf("with its promises lost: %+v, under the nonce of the one that made them (%d)", lost, first.nonce)
 	}
+}
+
+func readAll(t *testing.T, d disk.Disk, name string) []byte {
+	t.Helper()
+	f, err := d.OpenFile(name, os.O_RDONLY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := make([]byte, size)
+	if _, err := f.ReadAt(content, 0); err != nil && err != io.EOF {
+		t.Fatal(err)
+	}
+	return content
 }

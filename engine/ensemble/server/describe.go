@@ -182,6 +182,15 @@ func DescribePromises(file []byte) (string, error) {
 	return text + fmt.Sprintf("; when that was written, all up to index %d was committed; written %d times", p.commit, found.count), nil
 }
 
+// DescribeNonce says in words what the file of a blank server's nonce holds.
+func DescribeNonce(file []byte) (string, error) {
+	nonce, whole := decodeNonce(file)
+	if !whole {
+		return "", fmt.Errorf("%d bytes that are no whole nonce; the server writes another one when it starts", len(file))
+	}
+	return fmt.Sprintf("has promised nothing yet, and is told from the server of a disk that was lost by the number %016x", nonce), nil
+}
+
 // DescribeSnapshot says in words what a snapshot of the tree holds, line by line.
 func DescribeSnapshot(file []byte) ([]string, error) {
 	snapshot, err := parseSnapshot(file)

@@ -38,8 +38,8 @@ func blankNonce(d disk.Disk) (int64, error) {
 	if err != nil && err != io.EOF {
 		return 0, fmt.Errorf("reading the blank server's nonce in %s: %w", nonceName, err)
 	}
-	if n == nonceSize && binary.BigEndian.Uint32(bytes[:]) == crc32.Checksum(bytes[4:], castagnoli) {
-		return int64(binary.BigEndian.Uint64(bytes[4:])), nil
+	if nonce, whole := decodeNonce(bytes[:n]); whole {
+		return nonce, nil
 	}
 	nonce := newNonce()
 	binary.BigEndian.PutUint64(bytes[4:], uint64(nonce))
@@ -53,6 +53,13 @@ func blankNonce(d disk.Disk) (int64, error) {
 		return 0, fmt.Errorf("writing the blank server's nonce to %s: %w", nonceName, err)
 	}
 	return nonce, nil
+}
+
+func decodeNonce(file []byte) (nonce int64, whole bool) {
+	if len(file) != nonceSize || binary.BigEndian.Uint32(file) != crc32.Checksum(file[4:], castagnoli) {
+		return 0, false
+	}
+	return int64(binary.BigEndian.Uint64(file[4:])), true
 }
 
 // forgetNonce is for a disk that is blank no longer. Should the promises be lost later, the server is another one.

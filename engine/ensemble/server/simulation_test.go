@@ -120,11 +120,16 @@ func nodeName(id int) string         { return fmt.Sprintf("ensemble-%d", id) }
 func simulatedAddress(id int) string { return nodeName(id) + ":2181" }
 func simulatedPeer(id int) string    { return nodeName(id) + ":2888" }
 
-func simulate(t *testing.T, seed uint64) counts {
-	s := &simulation{
+// newSimulation has nothing running yet.
+func newSimulation(t *testing.T, seed uint64) *simulation {
+	return &simulation{
 		t: t, random: rand.New(rand.NewPCG(seed, 1)), fabric: fabric.NewMemory(), disks: map[int]*disk.Memory{}, lives: map[int]*life{},
 		members: []int{1, 2, 3}, happened: counts{}, began: time.Now(),
 	}
+}
+
+func simulate(t *testing.T, seed uint64) counts {
+	s := newSimulation(t, seed)
 	if file := os.Getenv("ENSEMBLE_LOG_FILE"); file != "" {
 		var err error
 		if s.log, err = os.Create(fmt.Sprintf("%s.%d", file, seed)); err != nil {
@@ -133,11 +138,9 @@ func simulate(t *testing.T, seed uint64) counts {
 		defer s.log.Close()
 	}
 	simulation, end := context.WithCancel(context.Background())
-	defer func() { // also of one that failed: a server that went on would keep the bubble's time running for ever
+	defer func() {
 		end()
-		for id := range s.lives {
-			s.kill(id)
-		}
+		s.killAll()
 		if s.change != nil {
 			<-s.change.done
 		}
@@ -240,6 +243,13 @@ func (s *simulation) kill(id int) {
 }
 
 // running lists the servers that run, in order.
+// killAll ends also a simulation that failed: a server that went on would keep the bubble's time running for ever.
+func (s *simulation) killAll() {
+	for _, id := range s.running() {
+		s.kill(id)
+	}
+}
+
 func (s *simulation) running() []int { return slices.Sorted(maps.Keys(s.lives)) }
 
 // simulationLog counts what a server says it has done.

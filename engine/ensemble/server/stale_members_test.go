@@ -1,13 +1,11 @@
 package server_test
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"twinlog/engine/disk"
 	"twinlog/engine/ensemble/tree"
 	"twinlog/engine/fabric"
 )
@@ -17,21 +15,9 @@ import (
 // other: two of the three that they were, but two of the five that they are. They must not elect a leader, or what was acknowledged is lost.
 func TestARestartedServerKnowsTheNewMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &simulation{
-			t: t, random: rand.New(rand.NewPCG(5, 1)), fabric: fabric.NewMemory(), disks: map[int]*disk.Memory{}, lives: map[int]*life{},
-			members: []int{1, 2, 3}, happened: counts{}, began: time.Now(),
-		}
-		defer func() {
-			for _, id := range s.running() {
-				s.kill(id)
-			}
-		}()
-		for _, id := range s.members {
-			s.start(id)
-		}
-		for _, id := range s.members {
-			s.awaitReady(id, "after its first start")
-		}
+		s := newSimulation(t, 5)
+		defer s.killAll()
+		s.found()
 		leader := s.leader()
 		followers := slices.DeleteFunc(slices.Clone(s.members), func(id int) bool { return id == leader })
 		away, knows := followers[0], followers[1]
@@ -42,11 +28,11 @@ func TestARestartedServerKnowsTheNewMembers(t *testing.T) {
 			s.awaitReady(id, "after it was made a member")
 		}
 		s.mustChange(leader, nil, []int{4, 5}) // they go on following
-		time.Sleep(time.Second)
+		time.Sleep(time.Second)                // of the bubble: each server has the snapshot that a change brings about
 		s.kill(away)
 		s.mustWrite(leader, "/two-of-three")
 		s.mustChange(knows, []int{4, 5}, nil)
-		time.Sleep(time.Millisecond) // the new members decide alone, and no snapshot tells of it yet
+		synctest.Wait() // the new members decide alone; no time has passed, so that no snapshot tells of it yet
 		s.kill(knows)
 		s.mustWrite(s.leader(), "/three-of-five")
 

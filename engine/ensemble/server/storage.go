@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"go.etcd.io/raft/v3"
@@ -283,52 +282,6 @@ func (s *storage) do(jobs []storageJob) error {
 	return s.keepCommitted(jobs)
 }
 
-// keepPromise makes durable what a message of Raft's promises, before its entries are written: they may replace others, so that what it
-// says to be committed is not yet what the log has.
-func (s *storage) keepPromise(message *raftpb.Message) error {
-	if message.Term == nil || (message.GetTerm() == s.promises.last.term && message.GetVote() == s.promises.last.vote) {
-		return nil
-	}
-	return s.promises.save(promise{raftID: s.raftID, term: message.GetTerm(), vote: message.GetVote(), commit: s.committed})
-}
-
-// keepCommitted is called when all that jobs brought is durable. That entries are committed needs no promise, as those that have them tell
-// it again; but that a change of the members is must not be forgotten. A server that came back with the members before it could win an
-// election among those, while the new ones, of whom it knew, have gone on. Raft relies on this: who has the entry that ends a joint
-// configuration knows that the one that began it is committed, and does not campaign before it has applied it.
-func (s *storage) keepCommitted(jobs []storageJob) error {
-	for _, job := range jobs {
-		if job.append != nil {
-			s.committed = max(s.committed, job.append.GetCommit())
-		}
-	}
-	decided := 0
-	for decided < len(s.memberChanges) && s.memberChanges[decided] <= s.committed {
-		decided++
-	}
-	if decided == 0 {
-		return nil
-	}
-	s.memberChanges = s.memberChanges[decided:]
-	kept := s.promises.last
-	kept.commit = s.committed
-	return s.promises.save(kept)
-}
-
-// noteMemberChanges is for entries that come into the log, in the place of those from the first one's index on.
-func (s *storage) noteMemberChanges(entries []*raftpb.Entry) {
-	if len(entries) == 0 {
-		return
-	}
-	first := entries[0].GetIndex()
-	s.memberChanges = slices.DeleteFunc(s.memberChanges, func(index uint64) bool { return index >= first })
-	for _, entry := range entries {
-		if entry.GetType() != raftpb.EntryNormal && entry.GetIndex() > s.promises.last.commit {
-			s.memberChanges = append(s.memberChanges, entry.GetIndex())
-		}
-	}
-}
-
 func (s *storage) append(entries []*raftpb.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -395,6 +348,7 @@ func (s *storage) install(sent *raftpb.Snapshot) error {
 	if err := snapshot.write(s.disk); err != nil {
 		return err
 	}
+	s.memberChanges = nil
 	if err := s.log.ResetTo(int64(snapshot.index()) + 1); err != nil {
 		return fmt.Errorf("emptying the Raft log for the snapshot at index %d: %w", snapshot.index(), err)
 	}

@@ -3,17 +3,14 @@ package server_test
 import (
 	"context"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"twinlog/engine/disk"
 	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/tree"
-	"twinlog/engine/fabric"
 )
 
 // TestAWipedServerDoesNotCountForNewMembers is what the simulation found with seed 124. One of three servers has lost its disk, and can
@@ -21,21 +18,9 @@ import (
 // members to the leader and that server alone must be refused: they could decide nothing any more, not even to give it a new Raft id.
 func TestAWipedServerDoesNotCountForNewMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &simulation{
-			t: t, random: rand.New(rand.NewPCG(124, 1)), fabric: fabric.NewMemory(), disks: map[int]*disk.Memory{}, lives: map[int]*life{},
-			members: []int{1, 2, 3}, happened: counts{}, began: time.Now(),
-		}
-		defer func() {
-			for _, id := range s.running() {
-				s.kill(id)
-			}
-		}()
-		for _, id := range s.members {
-			s.start(id)
-		}
-		for _, id := range s.members {
-			s.awaitReady(id, "after its first start")
-		}
+		s := newSimulation(t, 124)
+		defer s.killAll()
+		s.found()
 		leader := s.leader()
 		followers := slices.DeleteFunc(slices.Clone(s.members), func(id int) bool { return id == leader })
 		wiped, leaves := followers[0], followers[1]
@@ -59,6 +44,16 @@ func TestAWipedServerDoesNotCountForNewMembers(t *testing.T) {
 		}
 		s.mustWrite(leader, "/the-two-decide")
 	})
+}
+
+// found starts the founders.
+func (s *simulation) found() {
+	for _, id := range s.members {
+		s.start(id)
+	}
+	for _, id := range s.members {
+		s.awaitReady(id, "after its first start")
+	}
 }
 
 // leader asks the servers which of them leads.
