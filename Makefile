@@ -36,10 +36,11 @@ web/dist/app/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 	@touch $@
 
 .PHONY: test
-test: check test-go test-web test-interop ## everything that CI runs
-	@# these two mostly wait, each for servers of its own
+test: check test-go build ## everything that CI runs
+	@# two by two: each mostly waits, for servers of its own
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-web test-interop
 	$(MAKE) --no-print-directory -j2 --output-sync=target test-zookeeper test-pulsar
-	$(MAKE) --no-print-directory test-page test-compose
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-page test-compose
 
 .PHONY: check
 check: ## format, vet, generated files, and that it builds for macOS and Windows
@@ -49,10 +50,9 @@ check: ## format, vet, generated files, and that it builds for macOS and Windows
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -o /dev/null .
 
 .PHONY: test-go
-test-go: ## the Go tests, with the race detector; those that a race of the ZooKeeper client would fail run without
-	@# not of the ZooKeeper client (v1.0.4): it reads its last zxid without a lock whenever it reconnects within a session
+test-go: ## the Go tests, with the race detector
+	@# which does not look into the ZooKeeper client (v1.0.4): it reads its last zxid without a lock whenever it reconnects within a session
 	go test -race -gcflags='github.com/go-zookeeper/zk=-race=false' -timeout 10m $$(go list ./... | grep -v '^twinlog/interop')
-	go test -timeout 10m -run '^(TestSituations|TestChaos|TestFrozenLeaderIsFenced)$$' ./engine/situation ./engine/kafka/broker
 
 .PHONY: test-web
 test-web: web/node_modules/.package-lock.json ## the page's types and unit tests

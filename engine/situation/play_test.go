@@ -1,8 +1,3 @@
-//go:build !race
-
-// Not with the race detector: go-zookeeper has a race of its own when a connection within a session is taken up again, which is what
-// the death of the ensemble's leader makes every broker do.
-
 package situation_test
 
 import (

@@ -1,8 +1,3 @@
-//go:build !race
-
-// Freezes and chaos do not run under the race detector: the ZooKeeper client library (v1.0.4, sendSetWatches) reads its last zxid without a lock whenever it reconnects
-// within a session, which here happens all the time. The detector is right, and no test of ours can do anything about it.
-
 package broker_test
 
 import (
