@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
@@ -183,6 +185,21 @@ func TestAddAndRead(t *testing.T) {
 			want(t, "read", string(got.Body), string(body(1, 1, 0, "payload of 1:1")))
 			want(t, "last entry", string(c.read(1, wire.LastEntry, false).Body), string(body(1, 1, 0, "payload of 1:1")))
 		})
+	}
+}
+
+// TestMoreGoesThroughTheJournalThanItsQueueHolds: what was answered takes no room in it any more.
+func TestMoreGoesThroughTheJournalThanItsQueueHolds(t *testing.T) {
+	r := start(t, disk.NewMemory(), memorystore.NewServer(), nil)
+	defer r.stop()
+	c := r.dial(wire.Version2)
+	payload := strings.Repeat("x", 4<<20)
+	for entry := range int64(journalQueue>>22 + 2) {
+		c.send(wire.Request{Operation: wire.AddEntry, Ledger: 1, Entry: entry, MasterKey: testKey, Body: body(1, entry, entry-1, payload)})
+		if err := c.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		want(t, fmt.Sprint("add ", entry), c.receive().Status, wire.OK)
 	}
 }
 

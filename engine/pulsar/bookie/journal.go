@@ -152,8 +152,8 @@ func (j *journal) commit(ctx context.Context, operations []operation) error {
 	j.tell(b, operations, statuses)
 	var weight int64
 	for i, o := range operations {
+		weight += int64(len(o.request.Body)) + minimumRecord // as long as there is a body: done lets go of it
 		o.done(statuses[i])
-		weight += int64(len(o.request.Body)) + minimumRecord
 	}
 	j.queue.release(weight)
 	j.boundStates()
