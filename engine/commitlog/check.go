@@ -35,13 +35,15 @@ func (v view) walk(framing Framing, position int64) walk {
 	return w
 }
 
-// check verifies the frame whose header was read last.
+// check verifies the frame whose header was read last and goes on behind it. A frame that it refuses is neither passed nor kept.
 func (w *walk) check(frame Frame, header []byte) error {
-	position := w.position
-	if err := w.frameReader.check(frame, header); err != nil {
-		return err
+	position, kept := w.position, len(w.kept)
+	err := w.frameReader.check(frame, header)
+	if err == nil {
+		err = w.order(frame, position)
 	}
-	if err := w.order(frame, position); err != nil {
+	if err != nil {
+		w.position, w.kept = position, w.kept[:kept]
 		return err
 	}
 	w.next, w.exact, w.before = frame.LastOffset+1, false, position

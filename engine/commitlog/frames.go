@@ -55,7 +55,7 @@ type frameReader struct {
 	bytesAt int64
 
 	keep bool
-	kept []byte // all frames that check took, when they are to be kept
+	kept []byte // all frames that check went over, when they are to be kept
 }
 
 func newFrameReader(file io.ReaderAt, framing Framing, from, end int64) frameReader {
@@ -108,9 +108,6 @@ func (r *frameReader) check(frame Frame, header []byte) error {
 		at += len(piece)
 	}
 	if err := wanted.judge(sum); err != nil {
-		if r.keep {
-			r.kept = r.kept[:len(r.kept)-frame.Size]
-		}
 		return badFrame(r.position, err)
 	}
 	r.position += int64(frame.Size)

@@ -21,9 +21,9 @@ type writtenFrame struct {
 }
 
 // runningLog is a log in use, three segments long, and the disk that it is on.
-func runningLog(t *testing.T, files disk.Disk, framing Framing) (log *Log, frames []writtenFrame) {
+func runningLog(t *testing.T, files disk.Disk, framing Framing, config Config) (log *Log, frames []writtenFrame) {
 	t.Helper()
-	log, err := Open(files, "log", framing, damagedConfig)
+	log, err := Open(files, "log", framing, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestAFlippedBitInARunningLogIsFoundAtEveryRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			memory := disk.NewMemory()
 			faults := disk.NewFaults(memory)
-			log, frames := runningLog(t, memory, framing)
+			log, frames := runningLog(t, memory, framing, damagedConfig)
 			flips, refused := 0, 0
 			for _, s := range log.Segments() {
 				for at := range s.Size {
@@ -188,7 +188,7 @@ func TestDamageDoesNotGoOutBySendfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	faults := disk.NewFaults(files)
-	log, frames := runningLog(t, files, testFraming{})
+	log, frames := runningLog(t, files, testFraming{}, damagedConfig)
 	for _, hit := range []int{2, len(frames) - 1} {
 		w := frames[hit]
 		file := (&segment{base: w.place.Segment}).file("log", logSuffix)
@@ -244,7 +244,7 @@ func TestDamageDoesNotMisleadASearchByTime(t *testing.T) {
 	for name, framing := range map[string]Framing{"all under the checksum": testFraming{}, "offsets outside the checksum": looseFraming{}} {
 		memory := disk.NewMemory()
 		faults := disk.NewFaults(memory)
-		log, frames := runningLog(t, memory, framing)
+		log, frames := runningLog(t, memory, framing, damagedConfig)
 		refused := 0
 		for _, s := range log.Segments() {
 			for at := range s.Size {

@@ -165,6 +165,44 @@ func TestDamageOnTheMediumIsFound(t *testing.T) {
 	}
 }
 
+// TestAFlippedBitOnTheMediumIsNotServed flips every bit of a moved segment. What is served from memory then is what was written, also
+// behind a damaged frame that a reader passes.
+func TestAFlippedBitOnTheMediumIsNotServed(t *testing.T) {
+	for name, framing := range map[string]Framing{"all under the checksum": testFraming{}, "offsets outside the checksum": looseFraming{}} {
+		medium := newTestMedium()
+		config := damagedConfig
+		config.Tier = tieredConfig(medium).Tier
+		log, frames := runningLog(t, disk.NewMemory(), framing, config)
+		if err := moveOldest(log); err != nil {
+			t.Fatal(err)
+		}
+		moved := log.Segments()[0]
+		frames = frames[:slices.IndexFunc(frames, func(w writtenFrame) bool { return w.base >= moved.Next })]
+		content := medium.files["node/log/00000000000000000000.log"]
+		read := ways(log)["as the first of many"]
+		served, refused := 0, 0
+		for bit := range 8 * len(content) {
+			content[bit/8] ^= 1 << (bit % 8)
+			for i, w := range frames {
+				got, err := read(w)
+				var corrupt *CorruptError
+				switch {
+				case errors.As(err, &corrupt):
+					refused++
+				case err != nil || !isRunOf(got, frames[i:]):
+					t.Fatalf("%s: bit %d is flipped, and what is served for %d is not what was written; %v", name, bit, w.base, err)
+				default:
+					served++
+				}
+			}
+			content[bit/8] ^= 1 << (bit % 8)
+		}
+		if served < 10*len(content) || refused < 8*len(content) {
+			t.Errorf("%s: %d reads were served, %d refused", name, served, refused)
+		}
+	}
+}
+
 // TestAFailedUploadLosesNothing, whether the bytes arrived or not; what arrived is collected by the next run, or used by the next upload.
 func TestAFailedUploadLosesNothing(t *testing.T) {
 	for _, arrives := range []bool{false, true} {
