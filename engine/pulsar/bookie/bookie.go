@@ -105,7 +105,7 @@ type Bookie struct {
 	tracer *trace.Tracer
 	logger *slog.Logger
 	ready  chan struct{}
-	damage damageReport
+	damage *damageReport
 	space  *space
 	// changedMode has one token: the bookie is to be registered as what it is now.
 	changedMode chan struct{}
@@ -123,7 +123,7 @@ func New(config Config) (*Bookie, error) {
 	}
 	return &Bookie{
 		config: config, node: config.Network.Node(), tracer: config.Tracer, logger: config.Logger, ready: make(chan struct{}),
-		space: newSpace(), changedMode: make(chan struct{}, 1),
+		damage: &damageReport{tracer: config.Tracer, logger: config.Logger}, space: newSpace(), changedMode: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -147,7 +147,7 @@ func (b *Bookie) open() error {
 	if err != nil {
 		return err
 	}
-	journal, err := openJournal(b.config.Disk, b.config.JournalAhead, storage, next, b.tracer)
+	journal, err := openJournal(b.config.Disk, b.config.JournalAhead, storage, next, b.tracer, b.damage)
 	if err != nil {
 		storage.close()
 		return err

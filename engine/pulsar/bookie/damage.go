@@ -2,6 +2,7 @@ package bookie
 
 import (
 	"errors"
+	"log/slog"
 	"sync"
 
 	"twinlog/engine/commitlog"
@@ -13,6 +14,9 @@ const mostDamage = 100
 
 // damageReport tells of each damaged place once, however often clients come back for it.
 type damageReport struct {
+	tracer *trace.Tracer
+	logger *slog.Logger
+
 	mu   sync.Mutex
 	told map[damagedPlace]struct{}
 }
@@ -37,15 +41,15 @@ func (d *damageReport) isNew(at damagedPlace) bool {
 }
 
 // cannotRead tells why an entry is not served. A client whose bookie answers EIO asks the next one of the entry's write set.
-func (b *Bookie) cannotRead(ledger, entry int64, err error) {
+func (d *damageReport) cannotRead(ledger, entry int64, err error) {
 	var corrupt *commitlog.CorruptError
 	if !errors.As(err, &corrupt) {
-		b.logger.Error("bookie cannot read", "ledger", ledger, "entry", entry, "error", err)
+		d.logger.Error("bookie cannot read", "ledger", ledger, "entry", entry, "error", err)
 		return
 	}
-	if !b.damage.isNew(damagedPlace{corrupt.File, corrupt.Position}) {
+	if !d.isNew(damagedPlace{corrupt.File, corrupt.Position}) {
 		return
 	}
-	b.logger.Error("an entry is damaged and not served", "ledger", ledger, "entry", entry, "file", corrupt.File, "position", corrupt.Position, "reason", corrupt.Err)
-	b.tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error()})
+	d.logger.Error("an entry is damaged and not served", "ledger", ledger, "entry", entry, "file", corrupt.File, "position", corrupt.Position, "reason", corrupt.Err)
+	d.tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error()})
 }

@@ -72,6 +72,45 @@ func TestAFlippedBitInARunningBookieIsNeverServed(t *testing.T) {
 	}
 }
 
+// TestADamagedFenceIsOneLedgersAlone: a bookie that cannot tell whether a ledger is fenced refuses that ledger's adds and fences, and takes
+// the others'.
+func TestADamagedFenceIsOneLedgersAlone(t *testing.T) {
+	d, zookeeper := disk.NewMemory(), memorystore.NewServer()
+	tracer := trace.NewTracer("test", "bookie-1", 1<<10)
+	r := start(t, d, zookeeper, func(c *Config) { c.EntryLogBytes = 1000 })
+	c := r.dial(wire.Version2)
+	for entry := range int64(20) {
+		want(t, "add", c.add(1, entry, false, testKey), wire.OK)
+	}
+	r.stop() // what it knows of the ledger, it would not read from the disk
+	r = start(t, d, zookeeper, func(c *Config) { c.EntryLogBytes, c.Tracer = 1000, tracer })
+	defer r.stop()
+	c = r.dial(wire.Version2)
+	files := entryLogFiles(t, d)
+	for i, file := range files[:2] { // of the first log, which begins with the ledger's key, and of its index
+		flip := func() {
+			if err := disk.NewFaults(d).FlipBit(file, recordHeaderSize, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flip()
+		want(t, "add with "+file+" damaged", c.add(1, 20, false, testKey), wire.IOError)
+		want(t, "fence with "+file+" damaged", c.read(1, wire.LastEntry, true).Status, wire.IOError)
+		want(t, "another ledger's add", c.add(2, int64(i), false, testKey), wire.OK)
+		flip()
+	}
+	want(t, "add when it is healed", c.add(1, 20, false, testKey), wire.OK)
+	told := map[string]bool{}
+	for _, record := range tracer.Drain(nil) {
+		if found, is := record.Data.(trace.DamageFound); is {
+			told[found.File] = true
+		}
+	}
+	if len(told) != 2 || !told[files[0]] || !told[files[1]] {
+		t.Errorf("told is of %v, damaged were %v", told, files[:2])
+	}
+}
+
 // entryLogFiles are the segments and the indexes of entries.
 func entryLogFiles(t *testing.T, d disk.Disk) (files []string) {
 	t.Helper()

@@ -41,6 +41,7 @@ type journal struct {
 	storage *storage
 	space   *space
 	tracer  *trace.Tracer
+	damage  *damageReport
 	queue   *queue[operation]
 
 	sequence int64 // of the next record
@@ -49,12 +50,12 @@ type journal struct {
 }
 
 // openJournal opens the journal and gives storage what it had not synced.
-func openJournal(d disk.Disk, ahead int64, s *storage, storedNext int64, tracer *trace.Tracer) (*journal, error) {
+func openJournal(d disk.Disk, ahead int64, s *storage, storedNext int64, tracer *trace.Tracer, damage *damageReport) (*journal, error) {
 	log, err := commitlog.Open(d, journalDir, recordFraming{}, commitlog.Config{SegmentBytes: journalSegment, IndexInterval: 1 << 16, Preallocate: ahead})
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{log: log, storage: s, space: s.space, tracer: tracer, queue: newQueue[operation](journalQueue), states: make(map[int64]*ledgerState)}
+	j := &journal{log: log, storage: s, space: s.space, tracer: tracer, damage: damage, queue: newQueue[operation](journalQueue), states: make(map[int64]*ledgerState)}
 	j.sequence = max(log.Next(), storedNext)
 	if from := max(storedNext, log.Start()); from < log.Next() {
 		err = readRecords(log, from, func(records []byte, _ int64) error { return s.replay(records) })
@@ -233,7 +234,12 @@ func (j *journal) decide(b *batch, r *wire.Request) (wire.Status, error) {
 		return wire.ReadOnly, nil
 	}
 	state, err := j.state(r.Ledger)
-	if err != nil {
+	var corrupt *commitlog.CorruptError
+	switch {
+	case errors.As(err, &corrupt): // it cannot be told whether this ledger is fenced; the others are well
+		j.damage.cannotRead(r.Ledger, r.Entry, err)
+		return wire.IOError, nil
+	case err != nil:
 		return wire.IOError, err
 	}
 	switch {

@@ -178,6 +178,6 @@ func (c *connection) status(r *wire.Request, err error) wire.Status {
 	case errors.Is(err, errNoEntry):
 		return wire.NoEntry
 	}
-	c.bookie.cannotRead(r.Ledger, r.Entry, err)
+	c.bookie.damage.cannotRead(r.Ledger, r.Entry, err)
 	return wire.IOError
 }
