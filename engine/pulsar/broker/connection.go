@@ -277,7 +277,7 @@ func (c *connection) request(work func(ctx context.Context)) error {
 	return nil
 }
 
-// detachAll lets every topic know that its producers and consumers of this connection are gone.
+// detachAll lets every topic know that its producers and consumers of this connection are gone; a topic that has ended need not know.
 func (c *connection) detachAll() {
 	c.mu.Lock()
 	c.gone = true
@@ -286,12 +286,12 @@ func (c *connection) detachAll() {
 	c.mu.Unlock()
 	for _, p := range producers {
 		if t := p.topic.Load(); t != nil {
-			t.afterCommands(c.broker.context, func() { t.removeProducer(p) })
+			_ = t.submit(c.broker.context, func() { t.removeProducer(p) })
 		}
 	}
 	for _, attached := range consumers {
 		if t := attached.topic.Load(); t != nil {
-			t.afterCommands(c.broker.context, func() { t.removeConsumer(attached) })
+			_ = t.submit(c.broker.context, func() { t.removeConsumer(attached) })
 		}
 	}
 }

@@ -212,7 +212,7 @@ func (c *connection) handleCloseConsumer(command *pulsarpb.BaseCommand, size int
 		c.dropConsumer(found)
 		c.succeed(closing.GetRequestId())
 	}
-	if !t.afterCommands(c.broker.context, func() { t.removeConsumer(found); finish() }) {
+	if t.submit(c.broker.context, func() { t.removeConsumer(found); finish() }) != nil {
 		finish()
 	}
 	return nil

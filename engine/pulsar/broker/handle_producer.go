@@ -167,7 +167,7 @@ func (c *connection) handleCloseProducer(command *pulsarpb.BaseCommand, size int
 		c.dropProducer(p)
 		c.succeed(closing.GetRequestId())
 	}
-	if !t.afterCommands(c.broker.context, func() { t.removeProducer(p); p.afterAdds(finish) }) {
+	if t.submit(c.broker.context, func() { t.removeProducer(p); p.afterAdds(finish) }) != nil {
 		finish()
 	}
 	return nil
