@@ -55,7 +55,9 @@ func (t *topic) publish(m *publish) {
 	t.adds++
 	m.producer.pending++
 	t.log.AddEntry(m.data, m.messages, func(position managedledger.Position, err error) {
-		t.post(func() { t.added(m, position, err) })
+		if !t.post(func() { t.added(m, position, err) }) {
+			m.release(t) // the topic is closed and waits for it no longer, but its connection goes on
+		}
 	})
 }
 
