@@ -1,6 +1,8 @@
 package action
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -24,7 +26,7 @@ type silent struct{}
 func (silent) Printf(string, ...any) {}
 
 // ensembleSession opens a session at the ensemble, as any ZooKeeper client would.
-func (r *Runner) ensembleSession() (*zk.Conn, error) {
+func (r *Runner) ensembleSession(ctx context.Context) (*zk.Conn, error) {
 	var servers []string
 	for _, status := range r.nodes.Nodes() {
 		if status.Role == node.RoleEnsemble {
@@ -35,27 +37,30 @@ func (r *Runner) ensembleSession() (*zk.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a session at %s: %w", strings.Join(servers, ","), err)
 	}
-	patience := time.After(connectPatience)
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
 	for {
 		select {
 		case event := <-events:
 			if event.State == zk.StateHasSession {
 				return session, nil
 			}
-		case <-patience:
+		case <-ctx.Done():
 			session.Close()
-			return nil, fmt.Errorf("open a session at %s: none within %v; does a majority of the servers run?", strings.Join(servers, ","), connectPatience)
+			return nil, fmt.Errorf("open a session at %s: none yet; does a majority of the servers run? %w", strings.Join(servers, ","), ctx.Err())
 		}
 	}
 }
 
-// withSession calls do with a session that it closes afterwards.
-func (r *Runner) withSession(do func(session *zk.Conn) error) error {
-	session, err := r.ensembleSession()
+// withSession calls do with a session that it closes afterwards, and at the latest when the context ends: an ensemble without a majority
+// answers nothing.
+func (r *Runner) withSession(ctx context.Context, do func(session *zk.Conn) error) error {
+	session, err := r.ensembleSession(ctx)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
+	defer context.AfterFunc(ctx, session.Close)()
 	return do(session)
 }
 
@@ -77,8 +82,8 @@ func ensure(session *zk.Conn, name string) error {
 	return err
 }
 
-func (r *Runner) ensembleSet(action *lab.EnsembleSet) error {
-	return r.withSession(func(session *zk.Conn) error {
+func (r *Runner) ensembleSet(ctx context.Context, action *lab.EnsembleSet) error {
+	return r.withSession(ctx, func(session *zk.Conn) error {
 		err := ensure(session, action.Path)
 		if err == nil {
 			_, err = session.Set(action.Path, []byte(action.Data), -1)
@@ -90,8 +95,8 @@ func (r *Runner) ensembleSet(action *lab.EnsembleSet) error {
 	})
 }
 
-func (r *Runner) ensembleDelete(action *lab.EnsembleDelete) error {
-	return r.withSession(func(session *zk.Conn) error {
+func (r *Runner) ensembleDelete(ctx context.Context, action *lab.EnsembleDelete) error {
+	return r.withSession(ctx, func(session *zk.Conn) error {
 		if err := deleteAll(session, action.Path); err != nil {
 			return fmt.Errorf("delete znode %s: %w", action.Path, err)
 		}
@@ -115,11 +120,12 @@ func deleteAll(session *zk.Conn, name string) error {
 	return err
 }
 
-func (r *Runner) ensembleOpen(action *lab.EnsembleOpen) error {
-	session, err := r.ensembleSession()
+func (r *Runner) ensembleOpen(ctx context.Context, action *lab.EnsembleOpen) error {
+	session, err := r.ensembleSession(ctx)
 	if err != nil {
 		return err
 	}
+	stop := context.AfterFunc(ctx, session.Close)
 	if action.Ephemeral != "" {
 		if err = ensure(session, path.Dir(action.Ephemeral)); err == nil {
 			_, err = session.Create(action.Ephemeral, []byte(action.As), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -127,6 +133,9 @@ func (r *Runner) ensembleOpen(action *lab.EnsembleOpen) error {
 	}
 	if err == nil && action.Watch != "" {
 		_, _, _, err = session.GetW(action.Watch)
+	}
+	if !stop() {
+		err = cmp.Or(err, ctx.Err())
 	}
 	if err != nil {
 		session.Close()

@@ -161,11 +161,11 @@ func (r *Runner) run(ctx context.Context, start Start, step lab.Doing) error {
 	case *lab.PulsarUnload:
 		return r.pulsarUnload(ctx, step)
 	case *lab.EnsembleSet:
-		return r.ensembleSet(step)
+		return r.ensembleSet(ctx, step)
 	case *lab.EnsembleDelete:
-		return r.ensembleDelete(step)
+		return r.ensembleDelete(ctx, step)
 	case *lab.EnsembleOpen:
-		return r.ensembleOpen(step)
+		return r.ensembleOpen(ctx, step)
 	case *lab.Close:
 		return r.close(step)
 	case *lab.Wait:
