@@ -37,7 +37,7 @@ func Commands() []*cobra.Command {
 	var chosen options
 	test := &cobra.Command{
 		Use: "test [DIR|LAB…]", Short: "Hold labs to what they promise, by running them", SilenceUsage: true,
-		Long: "Runs labs (all of them, or those named by their id or folder) on classrooms of its own, or on a running one, and prints what they keep:\n" +
+		Long: "Runs labs (all of them, or those named by their id, their number or their folder) on classrooms of its own, or on a running one, and prints what they keep:\n" +
 			"the untouched world passes nothing; wrong runs get their recorded feedback; the solution passes with the values of two students;\n" +
 			"questions have an answer; random actions that leave out one kind of what the solution does do not pass; a condition that is inverted or\ndropped is found.",
 		RunE: func(command *cobra.Command, args []string) error {
@@ -77,7 +77,7 @@ func jobs(named []string) (list []job, err error) {
 		return list, err
 	}
 	for _, name := range named {
-		files, id := fs.FS(catalogue.Files), name
+		files, id := fs.FS(catalogue.Files), numbered(name)
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			full, err := filepath.Abs(name)
 			if err != nil {
@@ -96,6 +96,20 @@ func jobs(named []string) (list []job, err error) {
 		list = append(list, job{only{files, id}, id, l.Minutes})
 	}
 	return list, nil
+}
+
+// numbered is the id of the lab whose number a name is: 01-first-messages of 01. Any other name is taken for an id.
+func numbered(name string) (id string) {
+	entries, err := fs.ReadDir(catalogue.Files, ".")
+	if err != nil {
+		return name
+	}
+	for _, entry := range entries {
+		if number, _, _ := strings.Cut(entry.Name(), "-"); number == name {
+			return entry.Name()
+		}
+	}
+	return name
 }
 
 // only is a catalogue of one lab.
