@@ -6,8 +6,8 @@ import (
 	"twinlog/engine/world"
 )
 
-// checkpointsKept bounds the states that are kept: with the default distance, somebody who comes late can begin 30,000 to 40,000 records
-// before the present, and the whole run need not be folded for it.
+// checkpointsKept bounds the states that are kept: with the default distance, the oldest is 40,000 to 50,000 records before the present. Who
+// comes late and wants the last 40,000 gets 30,000 of them at least, and the whole run need not be folded for it.
 const checkpointsKept = 5
 
 // checkpoint is the state after record n. It never changes again.

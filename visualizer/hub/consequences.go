@@ -18,8 +18,9 @@ type consequences struct {
 	newest map[string]remembered
 	ring   []string
 	next   int
-	// clients: by session, whose it is; by ledger, whose entries it holds. At most as many as ring is long.
-	clients map[string]string
+	// names: by session, whose it is; by ledger, the topic whose entries it holds; by bookie, its node; and who leads the ensemble. At most as
+	// many as ring is long.
+	names map[string]string
 }
 
 type remembered struct {
@@ -34,7 +35,7 @@ const consequencesKept = 1 << 14
 const workFor = 2 * time.Second
 
 func newConsequences(limit int) *consequences {
-	return &consequences{newest: make(map[string]remembered, limit), ring: make([]string, limit), clients: map[string]string{}}
+	return &consequences{newest: make(map[string]remembered, limit), ring: make([]string, limit), names: map[string]string{}}
 }
 
 // resolve gives the record its cause if it has none, and remembers what later ones may follow from. It comes after causes.resolve.
@@ -115,7 +116,7 @@ func (c *consequences) ofSending(record *trace.Record, m trace.Message) trace.Re
 		return firstKnown(c.of("stored", node, m.Subject, number(m.Offset)), c.of("request", node, m.Exchange.Connection, m.Name))
 	case m.Name == "ADD_ENTRY":
 		// An entry of a cursor's ledger, or of one that nobody saw opened, follows from no message that is known.
-		if topic := c.clients[topicOf(m.Subject)]; topic != "" {
+		if topic := c.names[topicOf(m.Subject)]; topic != "" {
 			return c.of("received", node, "SEND", topic)
 		}
 		return trace.Ref{}
@@ -147,11 +148,11 @@ func (c *consequences) ofEnsemble(record *trace.Record) trace.Ref {
 	case trace.EnsembleCommitAdvanced:
 		return firstKnown(c.of("raft", node), c.of("role", node))
 	case trace.SessionDisconnected:
-		return c.of("down", c.clients[event.Session])
+		return c.of("down", c.names[event.Session])
 	case trace.SessionEnded:
 		first := c.of("ended", number(event.Zxid), event.Session)
 		if event.Expired {
-			return firstKnown(first, c.of("down", c.clients[event.Session]), c.of("disconnected", event.Session))
+			return firstKnown(first, c.of("down", c.names[event.Session]), c.of("disconnected", event.Session))
 		}
 		return firstKnown(first, c.of("disconnected", event.Session))
 	case trace.SessionConnected:
@@ -272,7 +273,7 @@ func (c *consequences) ofPulsar(record *trace.Record) trace.Ref {
 		return firstKnown(c.lately(record.At, "ledger", node), c.lately(record.At, "bundle", node))
 	case trace.LedgerEnsembleChanged:
 		for _, bookie := range event.Replaced {
-			if down := c.of("down", c.clients["bookie "+bookie]); down != (trace.Ref{}) {
+			if down := c.of("down", c.names["bookie "+bookie]); down != (trace.Ref{}) {
 				return down
 			}
 		}

@@ -168,8 +168,8 @@ func TestRememberedConsequencesAreBounded(t *testing.T) {
 		record = on("kafka-1", trace.ZnodeCreated{Path: fmt.Sprint("/", i), Zxid: int64(i)})
 		follows.resolve(&record)
 	}
-	if len(follows.newest) > 10 || len(follows.clients) > 10 {
-		t.Errorf("%d facts and %d clients are remembered", len(follows.newest), len(follows.clients))
+	if len(follows.newest) > 10 || len(follows.names) > 10 {
+		t.Errorf("%d facts and %d names are remembered", len(follows.newest), len(follows.names))
 	}
 }
 

@@ -49,10 +49,10 @@ func (c *consequences) remember(record *trace.Record) {
 
 // name remembers what something is called; when there are too many names, all are forgotten.
 func (c *consequences) name(key, called string) {
-	if len(c.clients) >= len(c.ring) {
-		clear(c.clients)
+	if len(c.names) >= len(c.ring) {
+		clear(c.names)
 	}
-	c.clients[key] = called
+	c.names[key] = called
 }
 
 func (c *consequences) forget(fact ...string) {
@@ -64,7 +64,7 @@ func (c *consequences) forget(fact ...string) {
 
 // leaderGone: when the ensemble's leader goes, the others will miss it.
 func (c *consequences) leaderGone(record *trace.Record) {
-	if record.Node == c.clients["leader of the ensemble"] {
+	if record.Node == c.names["leader of the ensemble"] {
 		c.note(record, "down", "leader of the ensemble")
 	}
 }
@@ -121,7 +121,7 @@ func (c *consequences) rememberEnsemble(record *trace.Record) {
 	case trace.EnsembleRoleChanged:
 		c.note(record, "role", node)
 		if event.Role == "leader" {
-			c.clients["leader of the ensemble"] = node
+			c.name("leader of the ensemble", node)
 			c.forget("down", "leader of the ensemble")
 		}
 	case trace.SessionCreated:
@@ -140,7 +140,7 @@ func (c *consequences) rememberEnsemble(record *trace.Record) {
 	case trace.ZnodeDeleted:
 		c.rememberWrite(record, event.Zxid, event.Path)
 	case trace.WatchFired:
-		if client := c.clients[event.Session]; client != "" {
+		if client := c.names[event.Session]; client != "" {
 			c.note(record, "watch", client, event.Path)
 			if strings.HasPrefix(client, "kafka-") {
 				c.note(record, "woken", client)
