@@ -7,13 +7,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/world"
 	"twinlog/visualizer/wire"
 )
 
 // getCluster answers with the state now, or with an earlier one that the trace can be followed from.
 func (s *Server) getCluster(c *gin.Context) {
-	if from, given := c.GetQuery("from"); given {
-		s.getClusterFrom(c, from)
+	if _, given := c.GetQuery("from"); given {
+		s.getClusterFrom(c)
 		return
 	}
 	n, state, err := s.hub.Snapshot(c.Request.Context())
@@ -24,10 +25,9 @@ func (s *Server) getCluster(c *gin.Context) {
 	c.JSON(http.StatusOK, wire.ClusterState{N: n, State: state})
 }
 
-func (s *Server) getClusterFrom(c *gin.Context, from string) {
-	wanted, err := strconv.ParseUint(from, 10, 64)
-	if err != nil {
-		refuse(c, http.StatusBadRequest, "badRequest", "from is the number of a record, not "+quoteShort(from))
+func (s *Server) getClusterFrom(c *gin.Context) {
+	wanted, ok := recordAsked(c, "from")
+	if !ok {
 		return
 	}
 	n, state, err := s.hub.StateFrom(c.Request.Context(), wanted)
@@ -35,6 +35,11 @@ func (s *Server) getClusterFrom(c *gin.Context, from string) {
 		refuseError(c, err)
 		return
 	}
+	answerState(c, n, state)
+}
+
+// answerState answers with a state and the record that it is after.
+func answerState(c *gin.Context, n uint64, state *world.State) {
 	text, err := json.Marshal(state)
 	if err != nil {
 		refuseError(c, err)
@@ -67,14 +72,21 @@ type packedEvents struct {
 	Records []json.RawMessage `json:"records"`
 }
 
+// recordAsked reads the number of a record, 0 unless it is given, and refuses what is none.
+func recordAsked(c *gin.Context, parameter string) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(c.DefaultQuery(parameter, "0"), 10, 64)
+	if err != nil {
+		refuse(c, http.StatusBadRequest, "badRequest", parameter+" is the number of a record, not "+quoteShort(c.Query(parameter)))
+	}
+	return n, err == nil
+}
+
 // eventsAsked reads what a request for records asks for, and refuses what makes no sense.
 func eventsAsked(c *gin.Context) (after uint64, limit int, ok bool) {
-	after, err := strconv.ParseUint(c.DefaultQuery("after", "0"), 10, 64)
-	if err != nil {
-		refuse(c, http.StatusBadRequest, "badRequest", "after is the n of a record, not "+quoteShort(c.Query("after")))
+	if after, ok = recordAsked(c, "after"); !ok {
 		return 0, 0, false
 	}
-	limit, err = strconv.Atoi(c.DefaultQuery("limit", strconv.Itoa(defaultEvents)))
+	limit, err := strconv.Atoi(c.DefaultQuery("limit", strconv.Itoa(defaultEvents)))
 	if err != nil || limit < 1 || limit > maxEvents {
 		refuse(c, http.StatusBadRequest, "badRequest", "limit is a number from 1 to "+strconv.Itoa(maxEvents)+", not "+quoteShort(c.Query("limit")))
 		return 0, 0, false

@@ -72,9 +72,11 @@ func (s *Server) table() []route {
 		{method: "GET", path: "/runs/:name/state", about: "The state of the whole classroom after a record of a recorded run", handle: s.getRunState,
 			status: 200, answer: wire.ClusterState{}, query: []parameter{{"n", "the record; the last one before it where the run has a hole", "integer"}},
 			problems: []int{404, 501}},
-		{method: "GET", path: "/runs/:name/events", about: "The records of a recorded run after a place", handle: s.getRunEvents, status: 200,
+		{method: "GET", path: "/runs/:name/events", about: "The records of a recorded run after a place; large ones come in several answers, and only one without records is the end",
+			handle: s.getRunEvents, status: 200,
 			answer: wire.Events{}, query: place, problems: []int{404, 501}},
-		{method: "GET", path: "/stream", about: "WebSocket: a snapshot, then every record; see the frames WireSnapshot and WireRecords", handle: s.getStream,
+		{method: "GET", path: "/stream", about: "WebSocket: a snapshot, then every record; see the frames WireSnapshot and WireRecords. " +
+			"They are text messages, or binary ones with the same bytes for who offers the subprotocol " + bytesProtocol, handle: s.getStream,
 			status: 101, problems: []int{426, 429}},
 		{method: "GET", path: "/links", about: "The links that are not healthy", handle: s.getLinks, status: 200, answer: wire.Links{}},
 		{method: "PUT", path: "/links", about: "Sets the rule of one direction between two nodes; without a fault it heals it", handle: s.putLinks,

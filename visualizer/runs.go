@@ -157,9 +157,8 @@ func (s *Server) getRunState(c *gin.Context) {
 	if !s.hasRuns(c) {
 		return
 	}
-	upTo, err := strconv.ParseUint(c.DefaultQuery("n", "0"), 10, 64)
-	if err != nil {
-		refuse(c, http.StatusBadRequest, "badRequest", "n is the number of a record, not "+quoteShort(c.Query("n")))
+	upTo, ok := recordAsked(c, "n")
+	if !ok {
 		return
 	}
 	// One at a time: a long run takes seconds.
@@ -177,12 +176,7 @@ func (s *Server) getRunState(c *gin.Context) {
 		refuseError(c, err)
 		return
 	}
-	text, err := json.Marshal(state)
-	if err != nil {
-		refuseError(c, err)
-		return
-	}
-	c.JSON(http.StatusOK, wire.ClusterState{N: n, State: text})
+	answerState(c, n, state)
 }
 
 func (s *Server) foldRun(ctx context.Context, name string, upTo uint64) (n uint64, state *world.State, err error) {
