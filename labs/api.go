@@ -3,6 +3,7 @@ package labs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,7 +42,7 @@ func (a API) Send(ctx context.Context, method, path string, body io.Reader) ([]b
 			Error struct{ Message string }
 		}
 		if json.Unmarshal(answer, &problem) == nil && problem.Error.Message != "" {
-			return nil, fmt.Errorf("%s", problem.Error.Message)
+			return nil, errors.New(problem.Error.Message)
 		}
 		return nil, fmt.Errorf("%s answered %s", address, response.Status)
 	}

@@ -48,8 +48,8 @@ func (r *Runner) kafkaCreateTopic(ctx context.Context, action *lab.KafkaCreateTo
 		return fmt.Errorf("create Kafka topic %s: %w", action.Topic, err)
 	}
 	for {
-		ignorant, err := ignorantOf(ctx, client, action)
-		if err == nil && ignorant == 0 {
+		known, err := everybodyKnows(ctx, client, action)
+		if err == nil && known {
 			return nil
 		}
 		if waited := wait(ctx); waited != nil {
@@ -61,22 +61,22 @@ func (r *Runner) kafkaCreateTopic(ctx context.Context, action *lab.KafkaCreateTo
 // brokerPatience is how long one broker may take to answer.
 const brokerPatience = 2 * time.Second
 
-// ignorantOf counts the brokers that do not know a new topic with a leader of each partition, or do not know its settings. Those that do not
-// answer are not asked.
-func ignorantOf(ctx context.Context, client *kgo.Client, action *lab.KafkaCreateTopic) (count int, err error) {
+// everybodyKnows tells whether all brokers know a new topic with a leader of each partition, and its settings. Those that do not answer do not
+// count.
+func everybodyKnows(ctx context.Context, client *kgo.Client, action *lab.KafkaCreateTopic) (bool, error) {
 	brokers, err := kadm.NewClient(client).ListBrokers(ctx)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	for _, broker := range brokers {
 		limited, cancel := context.WithTimeout(ctx, brokerPatience)
 		knows, err := knowsTopic(limited, client.Broker(int(broker.NodeID)), action)
 		cancel()
 		if err == nil && !knows {
-			count++
+			return false, nil
 		}
 	}
-	return count, nil
+	return true, nil
 }
 
 func knowsTopic(ctx context.Context, broker *kgo.Broker, action *lab.KafkaCreateTopic) (bool, error) {
