@@ -134,6 +134,10 @@ describe('what a new controller found', () => {
     expect(told(of('kafka.topicCreated', { topic: 'orders', topicID: 'a', replicas: [[1]] }))).toContain('was created');
     expect(told(of('kafka.partitionStateChanged', { ...state, reason: 'election-clean' }))).toContain('now leads');
   });
+
+  it.each(['created', 'replica-offline', 'isr-changed'])('%s is told in words', (reason) => {
+    expect(told(of('kafka.partitionStateChanged', { ...state, reason }))).not.toMatch(new RegExp(`-[a-z]|${reason}`));
+  });
 });
 
 it('the shape of a log is told in words, among what is routine', () => {

@@ -6,6 +6,18 @@ import { routineText } from './routine';
 import { sentenceOf } from './story';
 import { named, replicaOf, type Thing } from './things';
 
+/** Why a controller wrote a partition's state. */
+const PARTITION_REASONS: Readonly<Record<string, Text>> = {
+  created: { key: 'partitionReason.created' },
+  'election-clean': { key: 'partitionReason.electionClean' },
+  'election-unclean': { key: 'partitionReason.electionUnclean' },
+  'election-preferred': { key: 'partitionReason.electionPreferred' },
+  'controlled-shutdown': { key: 'partitionReason.controlledShutdown' },
+  'replica-offline': { key: 'partitionReason.replicaOffline' },
+  'isr-changed': { key: 'partitionReason.isrChanged' },
+  reassigned: { key: 'partitionReason.reassigned' },
+};
+
 /** A record as one sentence: the story's own if it is notable, else one that says what it is. */
 export function recordText(record: TypedRecord, state: State): Text {
   return takenOver(record) ?? sentenceOf(record, state)?.text ?? everydayText(record);
@@ -66,7 +78,7 @@ function everydayText(record: TypedRecord): Text {
     case 'kafka.logShapeChanged':
       return { key: 'record.logShape', params: { node, partition: partitionOf(record.data), count: record.data.segmentCount, epoch: String(record.data.epochs?.at(-1)?.epoch ?? '–') } };
     case 'kafka.partitionStateChanged':
-      return { key: 'record.partitionState', params: { node, partition: partitionOf(record.data), reason: record.data.reason } };
+      return { key: 'record.partitionState', params: { node, partition: partitionOf(record.data), reason: PARTITION_REASONS[record.data.reason] ?? record.data.reason } };
     case 'kafka.reactorMeasured': {
       const { queued, busy, handlers, produces, fetches, replicaFetch } = record.data;
       return { key: 'record.reactorMeasured', params: { node, queued, busy, handlers, waiting: produces + fetches + replicaFetch } };
