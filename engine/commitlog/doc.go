@@ -7,6 +7,7 @@
 //
 //	append.go, log.go           the way in, and what makes it durable
 //	read.go, section.go         the way out: sections of files, which go to a socket by sendfile
+//	view.go                     what a reader has of a segment while the owner goes on
 //	preallocate.go              zeros ahead of the end, which make syncs cheaper
 //	recovery.go, durable.go     what a crash left: a torn tail is cut, damage to what was synced is reported
 //	frames.go, check.go         every frame is checked each time it is read: damage is found and never served

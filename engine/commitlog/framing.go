@@ -27,7 +27,8 @@ func (f Frame) nanoseconds() int64 {
 type Framing interface {
 	// HeaderSize is how many bytes Parse needs.
 	HeaderSize() int
-	// Parse reads a header of HeaderSize bytes. It fails on anything that cannot be a frame, a size beyond MaxSize included.
+	// Parse reads a header of HeaderSize bytes. It fails on anything that cannot be a frame: a size beyond MaxSize, and nothing but
+	// zeros, which a log may write ahead of its end.
 	Parse(header []byte) (Frame, error)
 	// Checksum tells how to check the frame that a header, which Parse took, belongs to.
 	Checksum(header []byte) Checksum

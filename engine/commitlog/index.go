@@ -93,15 +93,6 @@ func floorPosition(offsets []indexEntry, position int64) int64 {
 	return offsets[i-1].value
 }
 
-// floorKey returns the base offset of the indexed frame at position, or the segment's base where there is none.
-func floorKey(offsets []indexEntry, position, base int64) int64 {
-	i := sort.Search(len(offsets), func(i int) bool { return offsets[i].value > position })
-	if i == 0 {
-		return base
-	}
-	return offsets[i-1].key
-}
-
 // saveIndexes writes both index files of a segment whose contents are durable. They are caches: a missing or damaged one is made anew
 // from the segment, so no sync is needed.
 func (s *segment) saveIndexes(d disk.Disk, dir string) error {

@@ -75,7 +75,7 @@ func describeEntry(entry []byte) string {
 
 var errEnough = errors.New("enough frames")
 
-// printSegment prints what segmentPages reads.
+// printSegment prints all frames of a segment, a line each.
 func printSegment(out io.Writer, file source) error {
 	if file.size == 0 {
 		fmt.Fprintf(out, "%s: an empty segment\n", file.name)
