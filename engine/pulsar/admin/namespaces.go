@@ -190,7 +190,12 @@ func (h *handler) unloadNamespace(c *gin.Context) {
 	}
 	for _, r := range bundles.Ranges() {
 		one := broker.Bundle{Namespace: namespaceName(c), Range: r}
-		if leader := h.broker.PreferAny(one); leader != "" && !isAuthoritative(c) {
+		leader, err := h.broker.PreferAny(one, h.broker.ListenerOf(c.Request))
+		if err != nil {
+			fail(c, err)
+			return
+		}
+		if leader != "" && !isAuthoritative(c) {
 			redirect(c, leader, true)
 			return
 		}
@@ -232,11 +237,11 @@ func (h *handler) sendTo(c *gin.Context) bool {
 	unloaded, leader := broker.Bundle{Namespace: namespaceName(c), Range: r}, ""
 	switch {
 	case destination != "":
-		leader, err = h.broker.Prefer(c.Request.Context(), unloaded, destination)
+		leader, err = h.broker.Prefer(c.Request.Context(), unloaded, destination, h.broker.ListenerOf(c.Request))
 	case isAuthoritative(c):
 		return true
 	default:
-		leader = h.broker.PreferAny(unloaded)
+		leader, err = h.broker.PreferAny(unloaded, h.broker.ListenerOf(c.Request))
 	}
 	if err != nil {
 		fail(c, err)

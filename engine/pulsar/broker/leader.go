@@ -147,8 +147,8 @@ func (b *Broker) resign() {
 }
 
 // Prefer makes a broker the one that gets a bundle when it is placed next, within half a minute. Only the leader places bundles: it returns
-// the leader's HTTP address, empty when this broker is the leader and has taken note.
-func (b *Broker) Prefer(ctx context.Context, wanted Bundle, destination string) (leader string, err error) {
+// the leader's HTTP address under an advertised listener, empty when this broker is the leader and has taken note.
+func (b *Broker) Prefer(ctx context.Context, wanted Bundle, destination, listener string) (leader string, err error) {
 	if _, err := b.BrokerData(destination); err != nil {
 		return "", Refuse(ErrPreconditionFailed, "Broker %s is not available", destination)
 	}
@@ -159,7 +159,7 @@ func (b *Broker) Prefer(ctx context.Context, wanted Bundle, destination string) 
 		return "", err
 	}
 	if leads.BrokerID != b.id {
-		return leads.ServiceURL, nil
+		return b.leaderURL(leads, listener)
 	}
 	b.leadership.mu.Lock()
 	defer b.leadership.mu.Unlock()
@@ -168,17 +168,35 @@ func (b *Broker) Prefer(ctx context.Context, wanted Bundle, destination string) 
 }
 
 // PreferAny takes back what Prefer asked for and what was promised before: the bundle is unloaded to wherever it fits best. Only the leader
-// has such promises: it returns the leader's HTTP address, empty when this broker is the leader and has taken note. When nobody leads there
-// is nothing to take back, and nothing to wait for.
-func (b *Broker) PreferAny(unloaded Bundle) (leader string) {
-	b.leadership.mu.Lock()
-	defer b.leadership.mu.Unlock()
-	delete(b.leadership.wanted, unloaded)
-	delete(b.leadership.placed, unloaded)
-	if b.leadership.leader.BrokerID == b.id {
-		return ""
+// has such promises: it returns the leader's HTTP address like Prefer, empty when this broker is the leader and has taken note. When nobody
+// leads there is nothing to take back, and nothing to wait for.
+func (b *Broker) PreferAny(unloaded Bundle, listener string) (leader string, err error) {
+	leads := b.leadership.takeBack(unloaded)
+	if leads.BrokerID == b.id || leads.BrokerID == "" {
+		return "", nil
 	}
-	return b.leadership.leader.ServiceURL
+	leader, err = b.leaderURL(leads, listener)
+	if errors.Is(err, ErrNotFound) { // it has just gone
+		return "", nil
+	}
+	return leader, err
+}
+
+// takeBack forgets what was promised of a bundle, and tells who leads.
+func (l *leadership) takeBack(unloaded Bundle) Leader {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.wanted, unloaded)
+	delete(l.placed, unloaded)
+	return l.leader
+}
+
+func (b *Broker) leaderURL(leads Leader, listener string) (string, error) {
+	data, err := b.BrokerData(leads.BrokerID)
+	if err != nil {
+		return "", fmt.Errorf("finding broker %s, which leads the load management: %w", leads.BrokerID, err)
+	}
+	return data.urls(listener).http, nil
 }
 
 const (

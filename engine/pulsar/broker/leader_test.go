@@ -69,13 +69,12 @@ func TestADestinationIsUsedOnce(t *testing.T) {
 	})
 	t.Run("taken back", func(t *testing.T) {
 		b := newBrokersOfALeader()
-		leader := &Broker{leadership: b.leadership}
 		b.want(unloadedBundle, "busy")
-		leader.PreferAny(unloadedBundle)
+		b.takeBack(unloadedBundle)
 		b.expect(t, unloadedBundle, "idle")
 		b.want(unloadedBundle, "busy")
 		b.expect(t, unloadedBundle, "busy")
-		leader.PreferAny(unloadedBundle)
+		b.takeBack(unloadedBundle)
 		b.expect(t, unloadedBundle, "idle")
 	})
 	t.Run("too late", func(t *testing.T) {

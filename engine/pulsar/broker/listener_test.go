@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,6 +49,31 @@ func TestLookupsAnswerWithTheListenersAddresses(t *testing.T) {
 	}
 	if got := b.ListenerOf(httptest.NewRequest(http.MethodGet, "/", nil)); got != "" {
 		t.Errorf("listener of a request from outside: %q", got)
+	}
+}
+
+// Whoever is sent to the broker that leads, because a bundle is to be unloaded, is sent to an address that can be reached from there.
+func TestTheLeadersAddressIsTheListeners(t *testing.T) {
+	c := newClassroom(t, 0)
+	for _, id := range []int{1, 2} { // the first one leads
+		c.start(id, func(config *Config) {
+			config.Internal = &Endpoint{ListenPulsar: "127.0.0.1:0", ListenHTTP: "127.0.0.1:0", AdvertisedPulsar: fmt.Sprintf("pulsar-%d:6650", id), AdvertisedHTTP: fmt.Sprintf("pulsar-%d:8080", id)}
+		})
+		if _, err := c.brokers[id].leadership.wait(deadline(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leading, other := c.brokers[1].Broker, c.brokers[2].Broker
+	for listener, want := range map[string]string{"": leading.urls.http, InternalListener: "http://pulsar-1:8080"} {
+		if got, err := other.PreferAny(unloadedBundle, listener); err != nil || got != want {
+			t.Errorf("listener %q, to anywhere: %q, %v, want %q", listener, got, err, want)
+		}
+		if got, err := other.Prefer(t.Context(), unloadedBundle, other.id, listener); err != nil || got != want {
+			t.Errorf("listener %q, to a broker: %q, %v, want %q", listener, got, err, want)
+		}
+	}
+	if got, err := leading.PreferAny(unloadedBundle, InternalListener); err != nil || got != "" {
+		t.Errorf("the leader sends to %q, %v", got, err)
 	}
 }
 

@@ -123,7 +123,6 @@ func (b *Broker) redirectTo(broker string, wanted Bundle, listener string, autho
 	if err != nil {
 		return LookupAnswer{}, fmt.Errorf("redirecting to broker %s: %w", broker, err)
 	}
-	owner := ownerData{NativeURL: data.PulsarServiceURL, HTTPURL: data.WebServiceURL, AdvertisedListeners: data.AdvertisedListeners}
-	at := owner.urls(listener)
+	at := data.urls(listener)
 	return LookupAnswer{Result: LookupRedirect, PulsarURL: at.pulsar, HTTPURL: at.http, Authoritative: authoritative, Bundle: wanted}, nil
 }

@@ -16,7 +16,9 @@ type silentLog struct {
 	taken chan func(managedledger.Position, error)
 }
 
-func (l silentLog) AddEntry(_ []byte, _ int, done func(managedledger.Position, error)) { l.taken <- done }
+func (l silentLog) AddEntry(_ []byte, _ int, done func(managedledger.Position, error)) {
+	l.taken <- done
+}
 
 // TestWhatAClosedTopicDoesNotWaitForBurdensNoConnection: a topic is closed although its bookies do not answer. Its client has other topics,
 // on the same connection, and what it may have on its way must not become less for good.

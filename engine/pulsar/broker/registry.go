@@ -46,6 +46,10 @@ type listenerURLs struct {
 	BrokerHTTPURL    string `json:"brokerHttpUrl"`
 }
 
+func (d BrokerData) urls(listener string) urls {
+	return ownerData{NativeURL: d.PulsarServiceURL, HTTPURL: d.WebServiceURL, AdvertisedListeners: d.AdvertisedListeners}.urls(listener)
+}
+
 func (b *Broker) advertisedListeners() map[string]listenerURLs {
 	if b.internal == nil {
 		return map[string]listenerURLs{}
