@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -54,6 +55,70 @@ func (w *walk) check(frame Frame, header []byte) error {
 func (w *walk) pass(frame Frame) {
 	w.frameReader.pass(frame)
 	w.exact = false
+}
+
+// seek goes behind the first frame that ends at or after offset, and checks it. One damaged frame on the way is passed where it says that
+// it ends before offset; what follows must then hold offset, or the damaged one may be the one that is asked for.
+func (w *walk) seek(offset int64) (found Frame, ok bool, err error) {
+	var passed error
+	for w.position < w.view.size {
+		position := w.position
+		w.kept = w.kept[:0]
+		frame, header, err := w.header()
+		parsed := err == nil
+		if parsed {
+			err = w.check(frame, header)
+		}
+		switch {
+		case err == nil && frame.LastOffset < offset:
+		case err == nil && passed != nil && frame.BaseOffset > offset:
+			return Frame{}, false, passed
+		case err == nil:
+			return frame, true, nil
+		case parsed && passed == nil && doubtOf(err) == position && frame.LastOffset < offset:
+			passed = err
+			w.pass(frame)
+		default:
+			return Frame{}, false, cmp.Or(passed, err)
+		}
+	}
+	return Frame{}, false, cmp.Or(passed, w.vouched())
+}
+
+// extend checks the frames behind the one at from, which seek found, as long as they end below limit and fit in maxBytes with it. It tells
+// where the last one ends that is beyond doubt; an error casts doubt on the first one.
+func (w *walk) extend(from, limit int64, maxBytes int) (end int64, err error) {
+	for err == nil && w.position < w.view.size {
+		var frame Frame
+		var header []byte
+		frame, header, err = w.header()
+		if err == nil && (frame.LastOffset >= limit || w.position+int64(frame.Size)-from > int64(maxBytes)) {
+			break
+		}
+		if err == nil {
+			err = w.check(frame, header)
+		}
+	}
+	end = w.position
+	if err == nil {
+		err = w.vouched()
+	}
+	if doubt := doubtOf(err); doubt > from {
+		return doubt, nil
+	}
+	return end, err
+}
+
+// doubtOf is where what a walk met spoils the bytes from; -1 where it met no damage, but an error of the disk or none.
+func doubtOf(err error) int64 {
+	if err == nil {
+		return -1 // reads that find all well allocate nothing
+	}
+	var bad *frameError
+	if errors.As(err, &bad) {
+		return bad.doubt
+	}
+	return -1
 }
 
 func (w *walk) order(frame Frame, position int64) error {

@@ -1,7 +1,6 @@
 package commitlog
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"sort"
@@ -97,64 +96,21 @@ func (l *Log) locate(section *Section, v view, offset, limit int64, maxBytes int
 	w := v.walk(l.framing, floor(v.index.offsets, offset))
 	defer w.close()
 	w.ahead = min(w.position+l.config.IndexInterval+min(int64(max(maxBytes, 0)), v.size), v.size)
-	from := int64(-1)
-	var passed error // damage on the way to offset
-	for w.position < v.size {
-		at := w.position
-		frame, header, err := w.header()
-		if err == nil && from >= 0 && (frame.LastOffset >= limit || at+int64(frame.Size)-from > int64(maxBytes)) {
-			break
-		}
-		parsed := err == nil
-		if parsed {
-			err = w.check(frame, header)
-		}
-		if err != nil {
-			doubt := doubtOf(err)
-			switch {
-			case from >= 0 && doubt > from:
-				section.take(&w, from, doubt)
-				return nil
-			case from < 0 && parsed && passed == nil && doubt == at && frame.LastOffset < offset:
-				passed = err
-				w.pass(frame)
-				continue
-			}
-			return cmp.Or(passed, err)
-		}
-		switch {
-		case from >= 0:
-		case frame.LastOffset < offset:
-			w.kept = w.kept[:0]
-		case passed != nil && frame.BaseOffset > offset:
-			return passed // the damaged frame may be the one that is asked for
-		case frame.LastOffset >= limit:
-			return w.vouched()
-		default:
-			from, section.Base = at, frame.BaseOffset
-		}
-	}
-	end, before := w.position, w.before
-	err := w.vouched()
+	first, found, err := w.seek(offset)
 	switch {
-	case from < 0:
-		return cmp.Or(passed, err)
-	case err != nil && before == from:
+	case err != nil || !found:
 		return err
-	case err != nil:
-		end = before
+	case first.LastOffset >= limit:
+		return w.vouched()
 	}
+	from := w.before
+	end, err := w.extend(from, limit, maxBytes)
+	if err != nil {
+		return err
+	}
+	section.Base = first.BaseOffset
 	section.take(&w, from, end)
 	return nil
-}
-
-// doubtOf is where what a walk met spoils the bytes from; -1 where it met no damage, but an error of the disk.
-func doubtOf(err error) int64 {
-	var bad *frameError
-	if errors.As(err, &bad) {
-		return bad.doubt
-	}
-	return -1
 }
 
 // SizeBelow tells how large the section is that ReadBelow would return, from headers alone: so a reader who waits for many bytes can ask
