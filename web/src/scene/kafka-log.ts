@@ -47,7 +47,7 @@ export function logShape(log: KafkaLog | undefined, scale: { from: number; to: n
     shelf,
     segments,
     segmentCount: Math.max(log.segmentCount, blocks.length),
-    epochs: log.epochs.filter(({ start }) => start >= scale.from && start <= scale.to && start <= log.leo),
+    epochs: log.epochs.filter(({ start }) => start >= scale.from && start <= scale.to && start <= log.leo).map(({ epoch, start }) => ({ epoch, start })),
     ruler: rulerOf(log, segments, scale),
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { craftedRecords, snapshotAt } from '../trace/run.fixture';
+import { craftedRecords, readLines, snapshotAt } from '../trace/run.fixture';
 import { TraceStore } from '../trace/store';
+import type { WireRecord } from '../trace/types';
 import { sceneOf } from './scene';
 import { keepUnchanged } from './unchanged';
 
@@ -56,4 +57,27 @@ describe('what has not changed', () => {
     }
     expect(shared).toBeGreaterThan(records.length / 2);
   });
+
+  it.each([
+    ['crafted', craftedRecords()],
+    ['classroom', (readLines('classroom.jsonl.gz') as WireRecord[]).map((record, index) => ({ ...record, n: index + 1 }))],
+  ])('can be told in the %s run, because a scene shares nothing with the state, which goes on changing', (_, records) => {
+    const store = new TraceStore({ records: 1_000_000, checkpointEvery: 1_000_000 });
+    store.reset(snapshotAt(0));
+    store.append(records);
+    for (let n = 1; n <= records.length; n += Math.ceil(records.length / 100)) {
+      const state = store.seek(n);
+      const own = partsOf(state);
+      const shared = [...partsOf(sceneOf(state))].filter(([part]) => own.has(part)).map(([, path]) => path);
+      expect(shared, `n ${n}`).toEqual([]);
+    }
+  });
 });
+
+/** The objects that data is made of, and where each is. */
+function partsOf(data: unknown, path = '', parts = new Map<object, string>()): Map<object, string> {
+  if (typeof data !== 'object' || data === null || parts.has(data)) return parts;
+  parts.set(data, path);
+  for (const [key, value] of Object.entries(data)) partsOf(value, `${path}.${key}`, parts);
+  return parts;
+}
