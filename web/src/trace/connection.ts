@@ -14,7 +14,7 @@ const LAST_RETRY_MS = 8000;
 /** A stream that lived so long was well: the next retry is a first one. */
 const STEADY_MS = 3000;
 
-/** The subprotocol by which a server sends frames as bytes; one that does not know it sends text. */
+/** The subprotocol by which a server sends frames as bytes. A server has to agree to it, or the browser closes; what comes as text is read all the same. */
 const BYTES = 'twinlog.bytes';
 const utf8 = new TextDecoder();
 
