@@ -47,7 +47,7 @@ func (s *Server) deleteNode(c *gin.Context) {
 	} else if !force {
 		why, err := s.holds(ctx, node)
 		if err != nil {
-			refuseError(c, fmt.Errorf("remove %s: whether it holds data cannot be told, so it stays: %w", name, err))
+			refuseError(c, fmt.Errorf("remove %s: whether it holds data cannot be told, so it stays (force=true removes it all the same): %w", name, err))
 			return
 		}
 		if why != "" {
