@@ -30,23 +30,15 @@ func (i idle) Run(ctx context.Context) error {
 	return nil
 }
 
-// withIdleBookies is a cluster whose bookies do nothing.
-func withIdleBookies(t *testing.T, network *fabric.Fabric, layout cluster.Layout) *cluster.Cluster {
+// runCluster runs a cluster with disks in memory, whose members may change, until the test ends.
+func runCluster(t *testing.T, network *fabric.Fabric, layout cluster.Layout, maker cluster.Maker, discard func(node string) error) *cluster.Cluster {
 	t.Helper()
 	nodes, err := layout.Nodes()
 	check(t, err)
 	c, err := cluster.New(cluster.Config{
-		Nodes: nodes, Fabric: network, Run: "run",
-		Disk: func(string) (disk.Disk, error) { return disk.NewMemory(), nil },
-		Make: func(config node.Config, surroundings node.Surroundings) (cluster.Runnable, error) {
-			if config.Role == node.RoleBookie {
-				return idle{make(chan struct{})}, nil
-			}
-			return cluster.MakeNode(config, surroundings)
-		},
-		Members: &cluster.Members{
-			Layout: layout, Remember: func(cluster.Layout) error { return nil }, Discard: func(string) error { return nil },
-		},
+		Nodes: nodes, Fabric: network, Run: "run", Make: maker,
+		Disk:    func(string) (disk.Disk, error) { return disk.NewMemory(), nil },
+		Members: &cluster.Members{Layout: layout, Remember: func(cluster.Layout) error { return nil }, Discard: discard},
 	})
 	check(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -58,6 +50,17 @@ func withIdleBookies(t *testing.T, network *fabric.Fabric, layout cluster.Layout
 	})
 	<-c.Ready()
 	return c
+}
+
+// withIdleBookies is a cluster whose bookies do nothing.
+func withIdleBookies(t *testing.T, network *fabric.Fabric, layout cluster.Layout) *cluster.Cluster {
+	t.Helper()
+	return runCluster(t, network, layout, func(config node.Config, surroundings node.Surroundings) (cluster.Runnable, error) {
+		if config.Role == node.RoleBookie {
+			return idle{make(chan struct{})}, nil
+		}
+		return cluster.MakeNode(config, surroundings)
+	}, func(string) error { return nil })
 }
 
 // TestTheEnsembleTellsWhatABookieIsNeededFor: also of ledgers that no trace of this run has told of.

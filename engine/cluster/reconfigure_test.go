@@ -13,7 +13,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"twinlog/engine/cluster"
-	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
 	"twinlog/engine/node"
 )
@@ -40,30 +39,15 @@ func (b breaking) Run(ctx context.Context) error {
 // TestAnEnsembleServerThatBreaksWhileItIsAddedHasNoVote: otherwise the ensemble of three would need three of four from then on.
 func TestAnEnsembleServerThatBreaksWhileItIsAddedHasNoVote(t *testing.T) {
 	layout := cluster.Layout{Host: "127.0.0.1", Ensemble: 3, Pace: node.Classroom, Secret: "secret"}
-	nodes, err := layout.Nodes()
-	check(t, err)
 	network := fabric.NewMemory()
 	var discarded []string
-	c, err := cluster.New(cluster.Config{
-		Nodes: nodes, Fabric: network, Run: "run",
-		Disk: func(string) (disk.Disk, error) { return disk.NewMemory(), nil },
-		Make: func(config node.Config, surroundings node.Surroundings) (cluster.Runnable, error) {
-			made, err := cluster.MakeNode(config, surroundings)
-			if config.ID == 4 && err == nil {
-				return breaking{made}, nil
-			}
-			return made, err
-		},
-		Members: &cluster.Members{
-			Layout: layout, Remember: func(cluster.Layout) error { return nil },
-			Discard: func(name string) error { discarded = append(discarded, name); return nil },
-		},
-	})
-	check(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
-	<-c.Ready()
+	c := runCluster(t, network, layout, func(config node.Config, surroundings node.Surroundings) (cluster.Runnable, error) {
+		made, err := cluster.MakeNode(config, surroundings)
+		if config.ID == 4 && err == nil {
+			return breaking{made}, nil
+		}
+		return made, err
+	}, func(name string) error { discarded = append(discarded, name); return nil })
 	adding, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
 	if _, err := c.Add(adding, node.RoleEnsemble); err == nil || !strings.Contains(err.Error(), "its disk broke") {
@@ -75,8 +59,6 @@ func TestAnEnsembleServerThatBreaksWhileItIsAddedHasNoVote(t *testing.T) {
 	if members := ensembleMembers(t, network); strings.Contains(members, "server.4=") || !strings.Contains(members, "server.3=") {
 		t.Errorf("the ensemble's members are\n%s", members)
 	}
-	cancel()
-	check(t, <-ended)
 }
 
 // ensembleMembers is what the ensemble says of itself.
