@@ -30,6 +30,7 @@ type classroom struct {
 	mu      sync.Mutex
 	state   *world.State
 	records []trace.Record // without messages and what comes by the thousand
+	looks   int            // how often the nodes were asked for what they told
 }
 
 // everyday are events of which a situation makes thousands, and that prove nothing here.
@@ -132,6 +133,9 @@ func (c *classroom) watch(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
+		c.mu.Lock()
+		c.looks++ // begun: what was told before is in it
+		c.mu.Unlock()
 		records = c.cluster.Drain(records[:0])
 		slices.SortStableFunc(records, func(a, b trace.Record) int { return a.At.Compare(b.At) })
 		c.mu.Lock()
@@ -174,11 +178,22 @@ func (c *classroom) play(id string) (*situation.Run, seen) {
 			c.t.Errorf("%s: %+v", id, step)
 		}
 	}
-	// What a node told before the run ended may not have been drained yet.
-	time.Sleep(50 * time.Millisecond)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return run, seen(slices.Clone(c.records))
+	return run, c.told()
+}
+
+// told is what the nodes have told since the run began: all that they told until now.
+func (c *classroom) told() seen {
+	for begun := -1; ; time.Sleep(10 * time.Millisecond) {
+		c.mu.Lock()
+		if begun < 0 {
+			begun = c.looks
+		}
+		if c.looks > begun+1 { // a look that began after now has ended
+			defer c.mu.Unlock()
+			return seen(slices.Clone(c.records))
+		}
+		c.mu.Unlock()
+	}
 }
 
 // seen is what the trace told during a run.
