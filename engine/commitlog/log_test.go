@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -291,10 +292,23 @@ func TestReadersRunBesideTheOwner(t *testing.T) {
 	}
 }
 
+// FuzzRecovery opens a segment of any bytes with zeros behind them. Whole frames at its beginning are the log; what is appended then comes
+// right behind them, also after the next kill.
 func FuzzRecovery(f *testing.F) {
-	f.Add(append(makeFrame(0, 1, 10, 5), makeFrame(1, 2, 0, 6)...))
-	f.Add([]byte{0, 0, 0, 40})
-	f.Fuzz(func(t *testing.T, content []byte) {
+	two := append(makeFrame(0, 1, 10, 5), makeFrame(1, 2, 0, 6)...)
+	for _, ahead := range []bool{false, true} {
+		f.Add(two, uint16(0), ahead)
+		f.Add(two, uint16(1000), ahead)
+		f.Add(two[:len(two)-20], uint16(20), ahead)
+		f.Add(slices.Concat(two, make([]byte, testHeader+20), makeFrame(4, 1, 3, 7)), uint16(9), ahead) // the next append fits in the gap
+		f.Add([]byte{0, 0, 0, 40}, uint16(3), ahead)
+	}
+	f.Fuzz(func(t *testing.T, content []byte, zeros uint16, ahead bool) {
+		config := Config{}
+		if ahead {
+			config.Preallocate = 1000
+		}
+		content = slices.Concat(content, make([]byte, zeros))
 		d := disk.NewMemory()
 		d.MkdirAll("log")
 		file, err := d.OpenFile("log/00000000000000000000.log", os.O_RDWR|os.O_CREATE)
@@ -303,26 +317,25 @@ func FuzzRecovery(f *testing.F) {
 		}
 		file.WriteAt(content, 0)
 		file.Close()
-		log, err := Open(d, "log", testFraming{}, Config{})
-		if err != nil {
-			t.Fatal(err)
+		end, next := 0, int64(0)
+		for {
+			frame, err := parse(testFraming{}, content[end:])
+			if err != nil || frame.BaseOffset < next || Verify(testFraming{}, content[end:end+frame.Size]) != nil {
+				break
+			}
+			end, next = end+frame.Size, frame.LastOffset+1
 		}
-		defer log.Abandon()
-		for offset := log.Start(); offset < log.Next(); {
-			section, err := log.Read(offset, 1)
+		whole := content[:end:end]
+		for range 2 {
+			log, err := Open(d, "log", testFraming{}, config)
 			if err != nil {
 				t.Fatal(err)
 			}
-			bytes, err := section.ReadAll()
-			section.Close()
-			if err != nil {
-				t.Fatal(err)
+			if got, err := readEverything(log); err != nil || !bytes.Equal(got, whole) {
+				t.Fatalf("%d bytes of %d whole ones, %v", len(got), len(whole), err)
 			}
-			if err := Verify(testFraming{}, bytes); err != nil {
-				t.Fatal(err)
-			}
-			frame, _ := parse(testFraming{}, bytes)
-			offset = frame.LastOffset + 1
+			whole = append(whole, appendFrames(t, log, 1, 20)...)
+			log.Abandon()
 		}
 	})
 }
