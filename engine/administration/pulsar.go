@@ -148,15 +148,16 @@ type LedgerLimits struct {
 
 // PulsarLedgerLimits asks the brokers when a ledger is full.
 func (a *Administrator) PulsarLedgerLimits(ctx context.Context) (LedgerLimits, error) {
-	const what = "asking a Pulsar-mode broker for its configuration"
+	const doing = "asking a Pulsar-mode broker for its configuration"
 	var configuration map[string]string
-	if err := a.pulsar(ctx, http.MethodGet, "/admin/v2/brokers/configuration/runtime", "", &configuration, what); err != nil {
+	if err := a.pulsar(ctx, http.MethodGet, "/admin/v2/brokers/configuration/runtime", "", &configuration, doing); err != nil {
 		return LedgerLimits{}, err
 	}
-	entries, err := strconv.ParseInt(configuration["managedLedgerMaxEntriesPerLedger"], 10, 64)
-	minutes, minutesErr := strconv.ParseFloat(configuration["managedLedgerMinLedgerRolloverTimeMinutes"], 64)
-	if err = errors.Join(err, minutesErr); err != nil || entries < 1 || minutes < 0 {
-		return LedgerLimits{}, fmt.Errorf(what+": it does not say when a ledger is full: %w", err)
+	mostEntries, leastMinutes := configuration["managedLedgerMaxEntriesPerLedger"], configuration["managedLedgerMinLedgerRolloverTimeMinutes"]
+	entries, err := strconv.ParseInt(mostEntries, 10, 64)
+	minutes, minutesErr := strconv.ParseFloat(leastMinutes, 64)
+	if err != nil || minutesErr != nil || entries < 1 || minutes < 0 {
+		return LedgerLimits{}, fmt.Errorf("%s: it does not say when a ledger is full: after %q entries, not before %q minutes", doing, mostEntries, leastMinutes)
 	}
 	return LedgerLimits{Entries: entries, Age: time.Duration(minutes * float64(time.Minute))}, nil
 }

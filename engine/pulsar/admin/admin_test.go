@@ -147,6 +147,7 @@ func TestTenantsAndNamespaces(t *testing.T) {
 	c.expect("GET", "/admin/v2/brokers", "", 200, strings.TrimPrefix(c.http[1], "http://"))
 	c.expect("GET", "/admin/v2/brokers/standalone", "", 200, strings.TrimPrefix(c.http[0], "http://"))
 	c.expect("GET", "/admin/v2/brokers/leaderBroker", "", 200, `"brokerId":"127.0.0.1:`)
+	c.expect("GET", "/admin/v2/brokers/configuration/runtime", "", 200, `"managedLedgerMinLedgerRolloverTimeMinutes":"10"`)
 	c.expect("GET", "/admin/v2/brokers/health", "", 200, "ok")
 	c.expect("GET", "/admin/v2/tenants", "", 200, `["public","pulsar"]`)
 	c.expect("PUT", "/admin/v2/tenants/acme", `{"adminRoles":[],"allowedClusters":["mars"]}`, 412, "Clusters do not exist")

@@ -59,8 +59,8 @@ type Config struct {
 	Ensemble       int // defaults of ledgers: bookies, copies, copies on disk before an acknowledgement; 3, 2, 2
 	WriteQuorum    int
 	AckQuorum      int
-	// A ledger is closed, and the next one begun, after so many entries, but not before it is so old; default 50,000 and 10 minutes
-	// (managedLedgerMaxEntriesPerLedger, managedLedgerMinLedgerRolloverTimeMinutes).
+	// A ledger is closed, and the next one begun, after so many entries, but not before it is so old; default 50,000 and 10 minutes,
+	// negative: however young (managedLedgerMaxEntriesPerLedger, managedLedgerMinLedgerRolloverTimeMinutes).
 	LedgerEntries  int64
 	LedgerRollover time.Duration
 	CacheBytes     int64 // tail entries of all topics that are kept in memory; default 64 MiB
@@ -85,6 +85,8 @@ func (c Config) withDefaults() Config {
 	c.Ensemble = cmp.Or(c.Ensemble, 3)
 	c.WriteQuorum = cmp.Or(c.WriteQuorum, 2)
 	c.AckQuorum = cmp.Or(c.AckQuorum, 2)
+	c.LedgerEntries = cmp.Or(c.LedgerEntries, 50_000)
+	c.LedgerRollover = cmp.Or(c.LedgerRollover, 10*time.Minute)
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
 	c.MaxConnections = cmp.Or(c.MaxConnections, 25_000)
 	if c.Logger == nil {

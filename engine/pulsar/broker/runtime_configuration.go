@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"strconv"
 	"time"
 )
@@ -22,8 +21,8 @@ func (b *Broker) RuntimeConfiguration() map[string]string {
 		"managedLedgerDefaultEnsembleSize":                     strconv.Itoa(c.Ensemble),
 		"managedLedgerDefaultWriteQuorum":                      strconv.Itoa(c.WriteQuorum),
 		"managedLedgerDefaultAckQuorum":                        strconv.Itoa(c.AckQuorum),
-		"managedLedgerMaxEntriesPerLedger":                     strconv.FormatInt(cmp.Or(c.LedgerEntries, 50_000), 10),
-		"managedLedgerMinLedgerRolloverTimeMinutes":            strconv.FormatFloat(cmp.Or(c.LedgerRollover, 10*time.Minute).Minutes(), 'g', 6, 64),
+		"managedLedgerMaxEntriesPerLedger":                     strconv.FormatInt(c.LedgerEntries, 10),
+		"managedLedgerMinLedgerRolloverTimeMinutes":            strconv.FormatFloat(max(0, c.LedgerRollover).Minutes(), 'g', 6, 64),
 		"managedLedgerCacheSizeMB":                             strconv.FormatInt(c.CacheBytes>>20, 10),
 		"brokerMaxConnections":                                 strconv.Itoa(c.MaxConnections),
 	}
