@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// ErrFilledAhead: nothing but zeros follows, which the log has written ahead of its end.
-var ErrFilledAhead = errors.New("zeros, written ahead of the log's end so that its syncs change the contents of the file alone")
+// ErrOnlyZeros: nothing but zeros follows. So end the logs that are filled ahead, see [Config]; in others it is what a crash left.
+var ErrOnlyZeros = errors.New("nothing but zeros")
 
 // Inspect walks the frames of a segment's bytes, for people who want to look at a file: it needs no Log and changes nothing. Visit gets
 // each whole, undamaged frame with its place; the first that is not is a *CorruptError with Position: what a crash leaves at the end of a
-// last segment, or, with ErrFilledAhead, no damage at all.
+// last segment, or, with ErrOnlyZeros, where a log is filled ahead.
 func Inspect(segment io.ReaderAt, name string, framing Framing, size int64, visit func(frame Frame, position int64, bytes []byte) error) error {
 	frames := newFrameReader(segment, framing, 0, size)
 	defer frames.close()
@@ -26,7 +26,7 @@ func Inspect(segment io.ReaderAt, name string, framing Framing, size int64, visi
 		var bad *frameError
 		if errors.As(err, &bad) {
 			if unused, _ := onlyZeros(segment, position, size); unused {
-				bad.err = ErrFilledAhead
+				bad.err = ErrOnlyZeros
 			}
 			return &CorruptError{File: name, Position: bad.position, Err: bad.err}
 		}

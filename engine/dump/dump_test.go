@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"os"
@@ -221,14 +222,31 @@ func TestDumpOfMovedSegments(t *testing.T) {
 	}
 }
 
-// TestZerosThatWereWrittenAheadAreNoDamage, in words and for the page.
+// TestZerosThatWereWrittenAheadAreNoDamage, in words and for the page. A partition's segment is not filled ahead: there they are what a crash
+// left.
 func TestZerosThatWereWrittenAheadAreNoDamage(t *testing.T) {
-	segment := append(records.Build([]records.Record{{Timestamp: 1, Value: []byte("whole")}}), make([]byte, 200_000)...)
-	text := dumped(t, "00000000000000000000.log", segment)
-	wantIn(t, text, "200000 bytes of zeros, written ahead")
-	if strings.Contains(text, "no whole frame") {
-		t.Error(text)
+	const name = "00000000000000000000.log"
+	for kind, whole := range map[string][]byte{"raft": raftEntry(7, 4, nil), "partition": records.Build([]records.Record{{Timestamp: 1, Value: []byte("whole")}})} {
+		ahead, torn := "200000 bytes of zeros, written ahead", "no whole frame from here on (200000 bytes)"
+		segment := append(whole, make([]byte, 200_000)...)
+		text := dumped(t, name, segment)
+		if strings.Contains(text, ahead) != (kind == "raft") || strings.Contains(text, torn) != (kind != "raft") {
+			t.Error(text)
+		}
+		page, err := Read(bytes.NewReader(segment), name, int64(len(segment)), 0)
+		if err != nil || page.Kind != kind || page.Torn == nil || page.Torn.Ahead != (kind == "raft") {
+			t.Errorf("%s: %+v, %v", kind, page.Torn, err)
+		}
+		segment[len(segment)-1] = 1
+		wantIn(t, dumped(t, name, segment), torn)
 	}
-	segment[len(segment)-1] = 1
-	wantIn(t, dumped(t, "00000000000000000000.log", segment), "no whole frame from here on (200000 bytes)")
+}
+
+// TestZerosAreNoFrame in any framing: a log that is filled ahead finds its end by that.
+func TestZerosAreNoFrame(t *testing.T) {
+	for _, kind := range kindsOf("any") {
+		if frame, err := kind.framing.Parse(make([]byte, kind.framing.HeaderSize())); err == nil {
+			t.Errorf("%s: zeros are %+v", kind.name, frame)
+		}
+	}
 }

@@ -28,13 +28,14 @@ type kind struct {
 	describe func(frame []byte) string
 	dissect  func(frame []byte) dissect.Message
 	meaning  func(records.Record) string // of __consumer_offsets
+	ahead    bool                        // such logs are filled with zeros ahead of their ends
 }
 
 func always([]byte) bool { return true }
 
 // kindsOf lists the sorts of segment in the order in which they are tried.
 func kindsOf(name string) []kind {
-	partition := kind{"partition", "a Kafka-mode partition's segment; a frame is a RecordBatch v2, an offset counts records", records.Framing{}, always, records.Describe, dissect.RecordBatch, nil}
+	partition := kind{"partition", "a Kafka-mode partition's segment; a frame is a RecordBatch v2, an offset counts records", records.Framing{}, always, records.Describe, dissect.RecordBatch, nil, false}
 	if strings.HasPrefix(path.Base(path.Dir(filepath.ToSlash(name))), "__consumer_offsets-") {
 		partition.name, partition.about = "offsets", "a segment of __consumer_offsets; a record is a group's newest state, or how far it got in a partition"
 		partition.meaning = groupcoordinator.Describe
@@ -42,9 +43,9 @@ func kindsOf(name string) []kind {
 	}
 	return []kind{
 		partition,
-		{"raft", "the ensemble's Raft log; a frame is an entry, its offset the entry's index", server.EntryFraming{}, server.IsEntry, server.DescribeEntry, dissect.RaftEntry, nil},
+		{"raft", "the ensemble's Raft log; a frame is an entry, its offset the entry's index", server.EntryFraming{}, server.IsEntry, server.DescribeEntry, dissect.RaftEntry, nil, true},
 		{"bookie", "a bookie's journal or entry log; a frame is an entry of some ledger, its offset the bookie's running number", bookie.Framing, always,
-			func(record []byte) string { return bookie.Describe(record, describeEntry) }, dissect.BookieRecord, nil},
+			func(record []byte) string { return bookie.Describe(record, describeEntry) }, dissect.BookieRecord, nil, true},
 	}
 }
 
@@ -95,7 +96,7 @@ func printSegment(out io.Writer, file source) error {
 		return err
 	})
 	if torn != nil && torn.Ahead {
-		fmt.Fprintf(out, "%10d  from here on %d bytes of %s\n", torn.At, torn.Bytes, torn.Problem)
+		fmt.Fprintf(out, "%10d  from here on %d bytes of zeros, written ahead of the log's end so that its syncs change the contents of the file alone\n", torn.At, torn.Bytes)
 	} else if torn != nil {
 		fmt.Fprintf(out, "%10d  no whole frame from here on (%d bytes): %s. At the end of a last segment that is a write under way, or what a crash left; opening the log cuts it.\n", torn.At, torn.Bytes, torn.Problem)
 	}
@@ -132,7 +133,7 @@ func eachFrame(file source, kind kind, from int64, visit func(frame Frame, bytes
 	var bad *commitlog.CorruptError
 	if errors.As(err, &bad) {
 		at := from + bad.Position
-		return &Torn{At: at, Bytes: file.size - at, Problem: bad.Err.Error(), Ahead: errors.Is(bad.Err, commitlog.ErrFilledAhead)}, nil
+		return &Torn{At: at, Bytes: file.size - at, Problem: bad.Err.Error(), Ahead: kind.ahead && errors.Is(bad.Err, commitlog.ErrOnlyZeros)}, nil
 	}
 	return nil, err
 }
