@@ -7,16 +7,16 @@ import (
 	"sync/atomic"
 )
 
-// mostImages bounds how many places a file remembers, and mostScratch what it keeps to read one.
 const (
-	mostImages  = 1 << 14
+	// mostUndo and mostImages bound what a file remembers of bytes that were written over, in bytes and in places. Beyond them the file is
+	// synced: a system may do that at any time.
+	mostUndo   = 1 << 20
+	mostImages = 1 << 14
+	// mostScratch is how much memory a file keeps to look at what is written over next.
 	mostScratch = 1 << 20
 )
 
 var zeros [16 << 10]byte
-
-// mostUndo bounds what a file remembers of bytes that were written over. Beyond it the file is synced: a system may do that at any time.
-const mostUndo = 1 << 20
 
 // unsyncedFile is a file's way from its last Sync to now. Writers hold the lock shared, so that a Sync knows which writes it covers.
 type unsyncedFile struct {
