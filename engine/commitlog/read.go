@@ -114,7 +114,8 @@ func (l *Log) locate(section *Section, v view, offset, limit int64, maxBytes int
 }
 
 // SizeBelow tells how large the section is that ReadBelow would return, from headers alone: so a reader who waits for many bytes can ask
-// at each append. What it meets of damage it does not judge: who then reads finds it.
+// at each append. A section that ends with its segment while the log goes on behind it counts as maxBytes: to wait makes it no larger.
+// What it meets of damage it does not judge: who then reads finds it.
 func (l *Log) SizeBelow(offset, limit int64, maxBytes int) (int64, error) {
 	for {
 		size, err := l.sizeBelow(offset, limit, maxBytes)
@@ -129,7 +130,7 @@ func (l *Log) sizeBelow(offset, limit int64, maxBytes int) (size int64, err erro
 	if err != nil {
 		return 0, err
 	}
-	for _, s := range segments {
+	for i, s := range segments {
 		v, err := l.view(s)
 		if err != nil {
 			return 0, err
@@ -138,7 +139,9 @@ func (l *Log) sizeBelow(offset, limit int64, maxBytes int) (size int64, err erro
 		if err == nil && from >= 0 && frame.LastOffset < limit {
 			var end int64
 			end, err = v.sectionEnd(l.framing, from, frame, limit, maxBytes)
-			size = end - from
+			if size = end - from; end == v.size && i+1 < len(segments) && segments[i+1].base < limit {
+				size = max(size, int64(maxBytes))
+			}
 		}
 		v.release()
 		if err != nil || from >= 0 {
