@@ -13,6 +13,7 @@ import (
 	"twinlog/engine/dump"
 	"twinlog/labs"
 	"twinlog/labs/labtest"
+	"twinlog/labs/pulsarclient"
 )
 
 func main() {
@@ -37,6 +38,6 @@ func rootCommand(started time.Time) *cobra.Command {
 		SilenceUsage:  true, // an error says what to do itself
 		SilenceErrors: true,
 	}
-	root.AddCommand(upCommand(started), nodeCommand(started), labs.Command(labtest.Commands()...), dump.Command(), bench.Command())
+	root.AddCommand(upCommand(started), nodeCommand(started), labs.Command(labtest.Commands()...), pulsarclient.Command(), dump.Command(), bench.Command())
 	return root
 }

@@ -90,7 +90,7 @@ var onlyIn = map[string]struct {
 	"github.com/johannesboyne/gofakes3":  {nil, "tests only"},
 	"modernc.org/sqlite":                 {[]string{"visualizer/store"}, "one package owns the database"},
 	"go.etcd.io/raft":                    {[]string{"engine/ensemble/server"}, "the ensemble is the only user of Raft"},
-	"github.com/apache/pulsar-client-go": {[]string{"engine/workload", "labs/action", "bench", "interop"}, "client libraries are for clients"},
+	"github.com/apache/pulsar-client-go": {[]string{"engine/workload", "labs/action", "labs/pulsarclient", "bench", "interop"}, "client libraries are for clients"},
 	"github.com/twmb/franz-go/pkg/kgo":   {[]string{"engine/workload", "engine/administration", "labs/action", "bench", "interop"}, "client libraries are for clients"},
 	"github.com/twmb/franz-go/pkg/kadm":  {[]string{"engine/workload", "engine/administration", "labs/action", "bench", "interop"}, "client libraries are for clients"},
 	"github.com/anishathalye/porcupine":  {nil, "tests only"},

@@ -1,0 +1,69 @@
+package pulsarclient
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+)
+
+// sending is what `produce` was asked for.
+type sending struct {
+	messages []string
+	times    int
+	key      string
+}
+
+// longestLine bounds a line of standard input; a broker takes messages of up to 5 MiB.
+const longestLine = 5 << 20
+
+// produce publishes one message after the other, each when the one before it has been acknowledged: what is told in the end is stored.
+func (s sending) produce(ctx context.Context, client pulsar.Client, topic string, in io.Reader, out io.Writer) error {
+	if s.times < 1 {
+		return fmt.Errorf("-n is at least 1, not %d", s.times)
+	}
+	producer, err := attach(ctx, "attach a producer to "+topic, func() (pulsar.Producer, error) {
+		return client.CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true}) // each message is an entry of its own
+	})
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	sent := 0
+	send := func(text string) error {
+		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte(text), Key: s.key}); err != nil {
+			return fmt.Errorf("publish message %d to %s: %w", sent+1, topic, err)
+		}
+		sent++
+		return nil
+	}
+	if err := s.each(in, send); err != nil {
+		return errors.Join(err, printed(out, "%d messages successfully produced", sent))
+	}
+	return printed(out, "%d messages successfully produced", sent)
+}
+
+// each gives the messages of -m so often as was asked for, or the lines of standard input.
+func (s sending) each(in io.Reader, send func(string) error) error {
+	if len(s.messages) == 0 {
+		lines := bufio.NewScanner(in)
+		lines.Buffer(nil, longestLine)
+		for lines.Scan() {
+			if err := send(lines.Text()); err != nil {
+				return err
+			}
+		}
+		return lines.Err()
+	}
+	for range s.times {
+		for _, message := range s.messages {
+			if err := send(message); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
