@@ -1,12 +1,14 @@
 package pulsarclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,11 +32,14 @@ func Command() *cobra.Command {
 func produceCommand(url *string) *cobra.Command {
 	var sending sending
 	command := &cobra.Command{
-		Use: "produce TOPIC", Short: "Publish messages: those of -m, or else each line of standard input", Args: cobra.ExactArgs(1),
+		Use: "produce TOPIC", Short: "Publish messages: those of -m, or else each line of standard input", Args: oneTopic,
 		Example: "  twinlog pulsar-client produce orders -m order -n 20\n  seq 1 20 | twinlog pulsar-client produce orders",
 		RunE: func(command *cobra.Command, args []string) error {
+			if err := sending.check(); err != nil {
+				return err
+			}
 			return connected(*url, func(ctx context.Context, client pulsar.Client) error {
-				return sending.produce(ctx, client, args[0], command.InOrStdin(), command.OutOrStdout())
+				return sending.produce(ctx, attaching{client, args[0], command.ErrOrStderr()}, command.InOrStdin(), command.OutOrStdout())
 			})
 		},
 	}
@@ -48,13 +53,16 @@ func produceCommand(url *string) *cobra.Command {
 func consumeCommand(url *string) *cobra.Command {
 	var receiving receiving
 	command := &cobra.Command{
-		Use: "consume TOPIC", Short: "Receive messages, print and acknowledge them", Args: cobra.ExactArgs(1),
+		Use: "consume TOPIC", Short: "Receive messages, print and acknowledge them", Args: oneTopic,
 		Long: "Receives messages, prints each as LEDGER:ENTRY and its text, and acknowledges it.\n" +
 			"The subscription is made when it is not there, and stays when the program ends.",
 		Example: "  twinlog pulsar-client consume orders -s readers -p Earliest -n 20",
 		RunE: func(command *cobra.Command, args []string) error {
+			if err := receiving.check(); err != nil {
+				return err
+			}
 			return connected(*url, func(ctx context.Context, client pulsar.Client) error {
-				return receiving.consume(ctx, client, args[0], command.OutOrStdout(), command.ErrOrStderr())
+				return receiving.consume(ctx, attaching{client, args[0], command.ErrOrStderr()}, command.OutOrStdout())
 			})
 		},
 	}
@@ -63,7 +71,6 @@ func consumeCommand(url *string) *cobra.Command {
 	flags.IntVarP(&receiving.count, "num-messages", "n", 1, "how many messages; 0: until Ctrl-C")
 	flags.StringVarP(&receiving.kind, "subscription-type", "t", "Exclusive", "Exclusive, Shared, Failover or Key_Shared")
 	flags.StringVarP(&receiving.position, "subscription-position", "p", "Latest", "where a new subscription begins: Latest or Earliest")
-	cobra.CheckErr(command.MarkFlagRequired("subscription-name"))
 	return command
 }
 
@@ -79,42 +86,82 @@ func connected(url string, do func(context.Context, pulsar.Client) error) error 
 	return do(ctx, client)
 }
 
-// attachPatience is how long a producer or consumer tries to be attached: while the owner of a topic is dead and its session has not
-// expired, every lookup leads to it.
+// attaching is what a producer or consumer is attached with.
+type attaching struct {
+	client pulsar.Client
+	topic  string
+	told   io.Writer // what is not a message
+}
+
+// attachPatience is how long it tries: while the owner of a topic is dead and its session has not expired, every lookup leads to it.
 const attachPatience = 45 * time.Second
 
 // attach tries until it succeeds, or trying again is of no use.
-func attach[T any](ctx context.Context, what string, try func() (T, error)) (attached T, err error) {
+func attach[T any](ctx context.Context, to attaching, what string, try func() (T, error)) (attached T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attachPatience)
 	defer cancel()
+	var last error // what came of the last try that ended by itself
 	for {
-		if attached, err = try(); err == nil || hopeless(err) {
-			break
+		if attached, err = tryOnce(ctx, try); err == nil {
+			return attached, nil
 		}
+		if ctx.Err() != nil || hopeless(err) {
+			return attached, fmt.Errorf("%s %s: %w", what, to.topic, cmp.Or(last, err))
+		}
+		if last == nil {
+			if err := printed(to.told, "%s %s: %s. Trying again for %.0f s: a dead broker's topics get another owner in the end", what, to.topic, oneLine(err), attachPatience.Seconds()); err != nil {
+				return attached, err
+			}
+		}
+		last = err
 		select {
 		case <-time.After(500 * time.Millisecond):
-			continue
 		case <-ctx.Done():
 		}
-		break
 	}
-	if err != nil {
-		return attached, fmt.Errorf("%s: %w", what, err)
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ": ") }
+
+// tryOnce lets Ctrl-C end what takes no context.
+func tryOnce[T any](ctx context.Context, try func() (T, error)) (T, error) {
+	type result struct {
+		attached T
+		err      error
 	}
-	return attached, nil
+	results := make(chan result, 1)
+	go func() {
+		attached, err := try()
+		results <- result{attached, err}
+	}()
+	select {
+	case r := <-results:
+		return r.attached, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 // hopeless tells what does not go away by waiting.
 func hopeless(err error) bool {
 	var refused *pulsar.Error
 	if !errors.As(err, &refused) {
-		return false
+		return strings.Contains(err.Error(), "opic") || strings.Contains(err.Error(), "ConsumerBusy") // its name is none, or it is taken
 	}
 	switch refused.Result() {
 	case pulsar.ConsumerBusy, pulsar.InvalidTopicName, pulsar.InvalidConfiguration, pulsar.AuthenticationError, pulsar.AuthorizationError:
 		return true
 	}
 	return false
+}
+
+// oneTopic wants the topic and nothing else.
+func oneTopic(command *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] != "" {
+		return nil
+	}
+	return fmt.Errorf("name one topic: twinlog pulsar-client %s; a message of several words stands in quotes", command.Use)
 }
 
 // printed writes a line; that nobody reads it any more ends the program.

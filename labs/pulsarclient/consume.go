@@ -23,28 +23,36 @@ var positions = map[string]pulsar.SubscriptionInitialPosition{
 	"Latest": pulsar.SubscriptionPositionLatest, "Earliest": pulsar.SubscriptionPositionEarliest,
 }
 
-// consume receives so many messages as was asked for. Each is acknowledged, and the broker's answer to it waited for, before the next one:
-// a cursor moves as the lines appear.
-func (r receiving) consume(ctx context.Context, client pulsar.Client, topic string, out, told io.Writer) error {
-	kind, known := kinds[r.kind]
-	if !known {
+// check tells what is wrong with it, before anything is done.
+func (r receiving) check() error {
+	_, kind := kinds[r.kind]
+	_, position := positions[r.position]
+	switch {
+	case r.subscription == "":
+		return errors.New("name the subscription with -s: its cursor remembers what has been acknowledged")
+	case !kind:
 		return fmt.Errorf("-t is Exclusive, Shared, Failover or Key_Shared, not %q", r.kind)
-	}
-	position, known := positions[r.position]
-	if !known {
+	case !position:
 		return fmt.Errorf("-p is Latest or Earliest, not %q", r.position)
-	}
-	if r.count < 0 {
+	case r.count < 0:
 		return fmt.Errorf("-n is 0 (until Ctrl-C) or more, not %d", r.count)
 	}
-	consumer, err := attach(ctx, "subscribe "+r.subscription+" to "+topic, func() (pulsar.Consumer, error) {
-		return client.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: r.subscription, Type: kind, SubscriptionInitialPosition: position, AckWithResponse: true})
+	return nil
+}
+
+// consume receives so many messages as was asked for. Each is acknowledged, and the broker's answer to it waited for, before the next one:
+// a cursor moves as the lines appear.
+func (r receiving) consume(ctx context.Context, to attaching, out io.Writer) error {
+	consumer, err := attach(ctx, to, "subscribe "+r.subscription+" to", func() (pulsar.Consumer, error) {
+		return to.client.Subscribe(pulsar.ConsumerOptions{
+			Topic: to.topic, SubscriptionName: r.subscription, Type: kinds[r.kind], SubscriptionInitialPosition: positions[r.position], AckWithResponse: true,
+		})
 	})
 	if err != nil {
 		return err
 	}
 	defer consumer.Close()
-	if err := printed(told, "%s is subscribed to %s; Ctrl-C ends this, and the subscription stays", r.subscription, topic); err != nil {
+	if err := printed(to.told, "%s is subscribed to %s; Ctrl-C ends this, and the subscription stays", r.subscription, to.topic); err != nil {
 		return err
 	}
 	received := 0
@@ -54,15 +62,15 @@ func (r receiving) consume(ctx context.Context, client pulsar.Client, topic stri
 			break // Ctrl-C
 		}
 		if err != nil {
-			return fmt.Errorf("receive message %d from %s: %w", received+1, topic, err)
+			return fmt.Errorf("receive message %d from %s: %w", received+1, to.topic, err)
 		}
 		if err := printed(out, "%d:%d  %s", message.ID().LedgerID(), message.ID().EntryID(), message.Payload()); err != nil {
 			return err
 		}
 		if err := consumer.Ack(message); err != nil {
-			return fmt.Errorf("acknowledge message %d of %s: %w", received+1, topic, err)
+			return fmt.Errorf("acknowledge message %d of %s: %w", received+1, to.topic, err)
 		}
 		received++
 	}
-	return printed(told, "%d messages successfully consumed", received)
+	return printed(to.told, "%d messages successfully consumed", received)
 }

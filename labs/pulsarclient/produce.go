@@ -20,13 +20,18 @@ type sending struct {
 // longestLine bounds a line of standard input; a broker takes messages of up to 5 MiB.
 const longestLine = 5 << 20
 
-// produce publishes one message after the other, each when the one before it has been acknowledged: what is told in the end is stored.
-func (s sending) produce(ctx context.Context, client pulsar.Client, topic string, in io.Reader, out io.Writer) error {
+// check tells what is wrong with it, before anything is done.
+func (s sending) check() error {
 	if s.times < 1 {
 		return fmt.Errorf("-n is at least 1, not %d", s.times)
 	}
-	producer, err := attach(ctx, "attach a producer to "+topic, func() (pulsar.Producer, error) {
-		return client.CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true}) // each message is an entry of its own
+	return nil
+}
+
+// produce publishes one message after the other, each when the one before it has been acknowledged: what is told in the end is stored.
+func (s sending) produce(ctx context.Context, to attaching, in io.Reader, out io.Writer) error {
+	producer, err := attach(ctx, to, "attach a producer to", func() (pulsar.Producer, error) {
+		return to.client.CreateProducer(pulsar.ProducerOptions{Topic: to.topic, DisableBatching: true}) // each message is an entry of its own
 	})
 	if err != nil {
 		return err
@@ -35,7 +40,7 @@ func (s sending) produce(ctx context.Context, client pulsar.Client, topic string
 	sent := 0
 	send := func(text string) error {
 		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte(text), Key: s.key}); err != nil {
-			return fmt.Errorf("publish message %d to %s: %w", sent+1, topic, err)
+			return fmt.Errorf("publish message %d to %s: %w", sent+1, to.topic, err)
 		}
 		sent++
 		return nil
