@@ -186,8 +186,9 @@ function groupFacts(state: State, name: string): Fact[] | undefined {
     { label: 'fact.strategy', value: card.strategy || { key: 'fact.none' } },
     { label: 'fact.coordinator', things: node(card.coordinator) },
     { label: 'fact.members', lines: card.members.map((member): Text => ({ key: 'group.reads', params: { member: member.clientID || member.id, partitions: member.assigned.length > 0 ? member.assigned : { key: 'fact.none' } } })) },
-    { label: 'table.lag', value: card.lag },
-    { label: 'fact.committed', lines: card.partitions.map(({ partition, committed, end, lag }): Text => ({ key: 'group.partitionLag', params: { partition, committed, end, lag } })) },
+    { label: 'table.lag', value: card.lag ?? { key: 'group.nothingCommitted' } },
+    { label: 'fact.committed', lines: card.partitions.map(({ partition, committed, end, lag }): Text =>
+      committed === undefined ? { key: 'group.partitionUncommitted', params: { partition, unread: lag } } : { key: 'group.partitionLag', params: { partition, committed, end, lag } }) },
     { label: 'fact.reads', things: card.partitions.flatMap(({ partition }) => {
       const thing = replicaOf(state, partition);
       return thing ? [{ name: partition, thing }] : [];

@@ -4,8 +4,10 @@ import { byName, sortedEntries } from './order';
 
 export interface GroupPartition {
   partition: string;
-  committed: number;
+  /** undefined: nothing, so that nobody knows where the group will go on. */
+  committed: number | undefined;
   end: number;
+  /** What is not committed: all of it when nothing is. */
   lag: number;
 }
 
@@ -35,7 +37,8 @@ export interface GroupCard {
   /** Clients that have a member id and have not joined with it. */
   pending: number;
   partitions: GroupPartition[];
-  lag: number;
+  /** undefined: the group has committed nothing, which is not the same as having nothing left to read. */
+  lag: number | undefined;
 }
 
 /** Who reads a partition in a group. */
@@ -80,8 +83,8 @@ function groupCard(state: State, name: string, group: KafkaGroup, firstIndex: nu
   const names = [...new Set([...Object.keys(group.offsets), ...assigned])].sort(byName);
   const partitions = names.map((partition) => {
     const end = partitionEnd(state, partition);
-    const committed = group.offsets[partition] ?? 0;
-    return { partition, committed, end, lag: Math.max(0, end - committed) };
+    const committed = own(group.offsets, partition);
+    return { partition, committed, end, lag: Math.max(0, end - (committed ?? 0)) };
   });
   return {
     group: name,
@@ -102,7 +105,7 @@ function groupCard(state: State, name: string, group: KafkaGroup, firstIndex: nu
     })),
     pending: group.pending,
     partitions,
-    lag: partitions.reduce((sum, partition) => sum + partition.lag, 0),
+    lag: partitions.every(({ committed }) => committed === undefined) ? undefined : partitions.reduce((sum, partition) => sum + partition.lag, 0),
   };
 }
 

@@ -92,6 +92,20 @@ describe('Kafka-mode', () => {
     expect(scene.brokers[0]!.topics[0]!.strips[0]!.committed).toEqual([{ group: 'readers', offset: 7 }]);
     expect(scene.brokers[1]!.topics[0]!.strips[0]!.committed).toEqual([]);
   });
+
+  it('does not take a group that has committed nothing for one that has read everything', () => {
+    const state = threeBrokers();
+    const group = { coordinator: 1, state: 'Empty', generation: 1, strategy: '', leader: '', members: {}, pending: 0, offsets: {} as Record<string, number> };
+    state.kafka.groups.readers = group;
+    const told = () => sentencesOf(sceneOf(state)).map(({ key }) => key);
+    expect(kafkaScene(state).groups[0]!.lag).toBeUndefined();
+    expect(told()).toContain('sentence.groupUncommitted');
+    state.kafka.groups.readers = { ...group, state: 'Stable', members: { m: { instanceID: '', clientID: 'c', joined: false, assigned: ['orders-0'] } } };
+    expect(kafkaScene(state).groups[0]).toMatchObject({ lag: undefined, partitions: [{ partition: 'orders-0', committed: undefined, lag: 10 }] });
+    state.kafka.groups.readers = { ...group, offsets: { 'orders-0': 10 } };
+    expect(kafkaScene(state).groups[0]!.lag).toBe(0);
+    expect(told()).not.toContain('sentence.groupUncommitted');
+  });
 });
 
 describe('ledgers', () => {

@@ -33,12 +33,12 @@ function kafkaSentences({ kafka }: Scene): Text[] {
     },
     ...kafka.groups.map(
       (group): Text => ({
-        key: 'sentence.group',
+        key: group.lag === undefined ? 'sentence.groupUncommitted' : 'sentence.group',
         params: {
           group: group.group,
           state: { key: `group.state.${group.state}` as Key },
           members: { key: 'group.members', params: { count: group.members.length } },
-          lag: group.lag,
+          lag: group.lag ?? 0,
         },
       }),
     ),

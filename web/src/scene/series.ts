@@ -110,7 +110,7 @@ function gauges(state: State): Gauges {
   const kafka = kafkaScene(state);
   const pulsar = pulsarScene(state);
   return {
-    lag: kafka.groups.reduce((sum, { lag }) => sum + lag, 0),
+    lag: kafka.groups.flatMap(({ partitions }) => partitions).reduce((sum, { lag }) => sum + lag, 0),
     backlog: pulsar.backlog,
     underReplicated: kafka.underReplicated,
     underReplicatedLedgers: underReplicatedLedgers(state),

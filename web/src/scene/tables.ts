@@ -54,7 +54,7 @@ function groupTable({ kafka }: Scene): Table {
     title: 'group.title',
     columns: ['table.group', 'table.partition', 'table.committed', 'table.highWatermark', 'table.lag'],
     rows: kafka.groups.flatMap((group) =>
-      group.partitions.map((partition): Cell[] => [group.group, partition.partition, partition.committed, partition.end, partition.lag]),
+      group.partitions.map((partition): Cell[] => [group.group, partition.partition, partition.committed ?? '–', partition.end, partition.committed === undefined ? '–' : partition.lag]),
     ),
   };
 }

@@ -4,7 +4,8 @@ import type { Key } from '../i18n/message';
 const ORIGINS: readonly [RegExp, Key][] = [
   [/\bkafka-[a-z-]+\.sh\b/, 'needs.kafka'],
   [/\bzk(Cli|Server)\.sh\b/, 'needs.zookeeper'],
-  [/\bpulsar-(admin|perf|client|daemon)\b/, 'needs.pulsar'],
+  [/(?<!twinlog )\bpulsar-(admin|perf|client|daemon)\b/, 'needs.pulsar'],
+  [/\bbin\/twinlog\b/, 'needs.twinlog'],
   [/\bbookkeeper (shell|org)/, 'needs.bookkeeper'],
   [/\bkcat\b/, 'needs.kcat'],
   [/(^|[|;] ?|\n)(iptables|tc|dmsetup|fallocate) /, 'needs.linux'],

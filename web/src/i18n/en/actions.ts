@@ -19,6 +19,8 @@ export const actions = {
   'needs.pulsar': 'pulsar-… lie in bin/ of Apache Pulsar, from pulsar.apache.org; they need Java.',
   'needs.bookkeeper': 'bookkeeper lies in bin/ of Apache Pulsar or Apache BookKeeper; it needs Java.',
   'needs.kcat': 'kcat is a package of most systems: apt install kcat, brew install kcat.',
+  'needs.twinlog':
+    'bin/twinlog is the program that runs this classroom: type its commands in the folder where it was built. In Docker, docker compose exec pulsar-1 /twinlog stands in its place, and pulsar://pulsar-1:16650 behind --url.',
   'needs.linux': 'On the machine concerned, which runs Linux, as root.',
   'do.here': 'In this classroom',
   'do.done': 'Done: {action}',
@@ -102,6 +104,7 @@ export const actions = {
   'do.bothClusters': 'both clusters',
   'do.rate': 'Messages a second',
   'do.bytes': 'Bytes of each',
+  'do.messagesInAll': 'Messages in all (0: no end)',
   'do.keys': 'Different keys (0: none)',
   'do.producers': 'Producers',
   'do.consumers': 'Consumers',

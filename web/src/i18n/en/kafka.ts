@@ -56,6 +56,8 @@ export const kafka = {
   'member.nothing': 'reads nothing',
   'group.strategy': 'assignor {strategy}',
   'group.pending': { one: '1 client is about to join', other: '{count} clients are about to join' },
+  'group.nothingCommitted': 'nothing committed',
+  'group.partitionUncommitted': '{partition}: nothing committed, {unread} unread',
   'group.state.Dead': 'dead',
 
   'epochs.title': 'Segments and leader epochs',
@@ -89,6 +91,7 @@ export const kafka = {
   'sentence.isrMore': { one: '1 more partition lacks replicas in its ISR.', other: '{count} more partitions lack replicas in their ISR.' },
   'sentence.isrWhole': { one: '1 partition has all its replicas in the ISR.', other: '{count} partitions have all their replicas in the ISR.' },
   'sentence.refused': { one: '1 produce request to {partition} was refused with {error}.', other: '{count} produce requests to {partition} were refused with {error}.' },
+  'sentence.groupUncommitted': 'Group {group} is {state} with {members}; it has committed nothing.',
   'sentence.reads': 'In group {group}, {member} reads {partitions}.',
 
   'story.refusedForReplicas': '{node} refuses a record for {partition}: {isr} in sync, min.insync.replicas is {minISR} ({error}).',

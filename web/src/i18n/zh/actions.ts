@@ -20,6 +20,8 @@ export const actions: Translation<typeof en> = {
   'needs.pulsar': 'pulsar-… 在 Apache Pulsar 的 bin/ 目录里，从 pulsar.apache.org 下载，需要 Java。',
   'needs.bookkeeper': 'bookkeeper 在 Apache Pulsar 或 Apache BookKeeper 的 bin/ 目录里，需要 Java。',
   'needs.kcat': 'kcat 是多数系统都有的软件包：apt install kcat 或 brew install kcat。',
+  'needs.twinlog':
+    'bin/twinlog 就是运行本教室的程序：请在构建它的目录里输入它的命令。在 Docker 里，改用 docker compose exec pulsar-1 /twinlog，--url 写 pulsar://pulsar-1:16650。',
   'needs.linux': '在相关的 Linux 机器上，以 root 身份运行。',
   'do.here': '在本教室里',
   'do.done': '已完成：{action}',
@@ -103,6 +105,7 @@ export const actions: Translation<typeof en> = {
   'do.bothClusters': '两个集群',
   'do.rate': '每秒消息数',
   'do.bytes': '每条字节数',
+  'do.messagesInAll': '消息总数（0：不停）',
   'do.keys': '不同的 key 数（0：无 key）',
   'do.producers': '生产者数',
   'do.consumers': '消费者数',

@@ -57,6 +57,8 @@ export const kafka: Translation<typeof en> = {
   'member.nothing': '没有分到分区',
   'group.strategy': '分配策略 {strategy}',
   'group.pending': { other: '{count} 个客户端即将加入' },
+  'group.nothingCommitted': '尚未提交',
+  'group.partitionUncommitted': '{partition}：尚未提交，{unread} 条未读',
   'group.state.Dead': '已消亡',
 
   'epochs.title': '段与 leader epoch',
@@ -90,6 +92,7 @@ export const kafka: Translation<typeof en> = {
   'sentence.isrMore': { other: '另有 {count} 个分区的 ISR 不完整。' },
   'sentence.isrWhole': { other: '{count} 个分区的全部副本都在 ISR 中。' },
   'sentence.refused': { other: '发往 {partition} 的 {count} 个 produce 请求被拒绝，错误为 {error}。' },
+  'sentence.groupUncommitted': '消费者组 {group} {state}，{members}；尚未提交 offset。',
   'sentence.reads': '消费者组 {group} 中，{member} 读取 {partitions}。',
 
   'story.refusedForReplicas': '{node} 拒绝写入 {partition}：同步副本 {isr} 个，而 min.insync.replicas 为 {minISR}（{error}）。',

@@ -72,7 +72,7 @@ describe('an action', () => {
     expect(paths[1]).toMatch(/^nodes\/pulsar-\d\/pause$/);
   });
 
-  it('asks for no consumer with -1, as the API wants it', () => expect(send('traffic', { consumers: 0 }).requests[0]!.body).toMatchObject({ consumers: -1 }));
+  it('asks for no consumer and no partitions with -1, as the API wants it', () => expect(send('traffic', { consumers: 0, partitions: 0 }).requests[0]!.body).toMatchObject({ consumers: -1, partitions: -1 }));
 
   it('can be sent from a shell', () =>
     expect(curl('http://h', [{ method: 'POST', path: 'nodes', body: { role: 'kafka' } }])).toBe(`curl -X POST 'http://h/api/v1/nodes' -H 'content-type: application/json' -d '{"role":"kafka"}'`));

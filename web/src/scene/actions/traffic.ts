@@ -9,6 +9,8 @@ export function traffic(): Action {
     fields: [
       { name: 'engine', label: 'do.side', type: 'choice', options: [{ value: 'both', label: 'do.bothClusters' }, { value: 'kafka', label: 'kafka.title' }, { value: 'pulsar', label: 'pulsar.title' }], initial: 'both' },
       { name: 'topic', label: 'do.topic', type: 'text', initial: 'demo' },
+      { name: 'partitions', label: 'do.partitionsOrNone', type: 'number', initial: 3, min: 0, max: 100 },
+      { name: 'maxMessages', label: 'do.messagesInAll', type: 'number', initial: 0, min: 0, max: 1_000_000_000 },
       { name: 'messagesPerSecond', label: 'do.rate', type: 'number', initial: 20, min: 1, max: 20_000 },
       { name: 'messageBytes', label: 'do.bytes', type: 'number', initial: 100, min: 30, max: 262_144 },
       { name: 'keys', label: 'do.keys', type: 'number', initial: 24, min: 0, max: 100_000 },
@@ -24,7 +26,8 @@ export function traffic(): Action {
       {
         method: 'POST',
         path: 'workloads',
-        body: { ...values, topic: text(values, 'topic'), group: text(values, 'group'), consumers: values.consumers === 0 ? -1 : values.consumers },
+        // For what the API takes 0 as "unless told", none is -1.
+        body: { ...values, topic: text(values, 'topic'), group: text(values, 'group'), consumers: values.consumers === 0 ? -1 : values.consumers, partitions: values.partitions === 0 ? -1 : values.partitions },
       },
     ],
     command: (values, at) => [...(values.engine === 'pulsar' ? [] : kafkaCommand(values, at)), ...(values.engine === 'kafka' ? [] : pulsarCommand(values, at))].join('\n'),
@@ -36,7 +39,7 @@ function kafkaCommand(values: Values, at: Addresses): string[] {
   const consumer = `kafka-console-consumer.sh --bootstrap-server ${at.kafka} --topic ${topic} --group ${text(values, 'group')}`;
   const assignor = ASSIGNORS[text(values, 'strategy')];
   return [
-    `kafka-producer-perf-test.sh --topic ${topic} --num-records 100000 --throughput ${values.messagesPerSecond} --record-size ${values.messageBytes} --producer-props bootstrap.servers=${at.kafka} acks=${text(values, 'acks')}`,
+    `kafka-producer-perf-test.sh --topic ${topic} --num-records ${values.maxMessages || 100_000} --throughput ${values.messagesPerSecond} --record-size ${values.messageBytes} --producer-props bootstrap.servers=${at.kafka} acks=${text(values, 'acks')}`,
     ...(values.consumers ? [`${consumer} --consumer-property partition.assignment.strategy=org.apache.kafka.clients.consumer.${assignor}${values.static ? ' --consumer-property group.instance.id=member-1' : ''}`] : []),
   ];
 }
@@ -51,7 +54,7 @@ const ASSIGNORS: Record<string, string> = {
 function pulsarCommand(values: Values, at: Addresses): string[] {
   const topic = `persistent://public/default/${text(values, 'topic')}`;
   return [
-    `pulsar-perf produce -u ${at.pulsar} -r ${values.messagesPerSecond} -s ${values.messageBytes} ${topic}`,
+    `pulsar-perf produce -u ${at.pulsar}${values.maxMessages ? ` -m ${values.maxMessages}` : ''} -r ${values.messagesPerSecond} -s ${values.messageBytes} ${topic}`,
     ...(values.consumers ? [`pulsar-perf consume -u ${at.pulsar} -ss ${text(values, 'group')} -st ${text(values, 'subscriptionType')} -n ${values.consumers} ${topic}`] : []),
   ];
 }
