@@ -138,17 +138,24 @@ func lookAtGroups(ctx context.Context, admin *kadm.Client, starts, ends kadm.Lis
 		if err := errors.Join(described.DescribeErr, described.FetchErr); err != nil {
 			return fmt.Errorf("ask for consumer group %s: %w", name, err)
 		}
-		group := observe.KafkaGroup{State: described.State, Members: len(described.Members), Committed: map[string]int64{}, Lag: map[string]int64{}}
-		for topic, partitions := range described.Lag {
-			for _, partition := range partitions {
-				group.Committed[topic] += max(0, partition.Commit.At)
-				group.Lag[topic] += max(0, partition.Lag)
-			}
-			group.Lag[topic] += unread(partitions, starts[topic], ends[topic])
-		}
-		seen.Groups[name] = group
+		seen.Groups[name] = progress(described, starts, ends)
 	}
 	return nil
+}
+
+// progress is how far a group has read.
+func progress(described kadm.DescribedGroupLag, starts, ends kadm.ListedOffsets) observe.KafkaGroup {
+	group := observe.KafkaGroup{State: described.State, Members: len(described.Members), Committed: map[string]int64{}, Lag: map[string]int64{}}
+	for topic, partitions := range described.Lag {
+		for _, partition := range partitions {
+			if partition.Commit.At >= 0 { // kadm tells -1 where nothing is committed
+				group.Committed[topic] += partition.Commit.At
+			}
+			group.Lag[topic] += max(0, partition.Lag)
+		}
+		group.Lag[topic] += unread(partitions, starts[topic], ends[topic])
+	}
+	return group
 }
 
 // unread counts the records of partitions that the group has neither committed nor assigned: nobody has read them.

@@ -44,7 +44,8 @@ type KafkaTopic struct {
 type KafkaGroup struct {
 	State   string `expr:"state"`
 	Members int    `expr:"members"`
-	// Committed and Lag are by topic, summed over partitions; Lag counts partitions without a commit as unread.
+	// Committed and Lag are by topic, summed over partitions. A topic of which nothing is committed is not in Committed; Lag counts
+	// partitions without a commit as unread, of topics that the group has committed or is assigned.
 	Committed map[string]int64 `expr:"committed"`
 	Lag       map[string]int64 `expr:"lag"`
 }
