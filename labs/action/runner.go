@@ -9,7 +9,6 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
-	"twinlog/engine/sentence"
 	"twinlog/engine/world"
 	"twinlog/labs/lab"
 	"twinlog/labs/observe"
@@ -66,10 +65,10 @@ func (r *Runner) keep(name string, end func()) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.running[name] != nil {
-			return sentence.Error(nil, "isThereAlready", "there is a {name} already", name)
+			return fmt.Errorf("there is a %s already", name)
 		}
 		if len(r.running) >= maxRunning {
-			return sentence.Error(nil, "tooManyRunning", "{count} consumers and sessions are running already; close one first", len(r.running))
+			return fmt.Errorf("%d consumers and sessions are running already; close one first", len(r.running))
 		}
 		r.running[name] = end
 		return nil
@@ -86,7 +85,7 @@ func (r *Runner) close(action *lab.Close) error {
 	delete(r.running, action.Name)
 	r.mu.Unlock()
 	if end == nil {
-		return sentence.Error(nil, "nothingToClose", "there is no {name} to close", action.Name)
+		return fmt.Errorf("there is no %s to close", action.Name)
 	}
 	end()
 	return nil
@@ -123,7 +122,7 @@ func (r *Runner) Run(ctx context.Context, start Start, actions []lab.Action) err
 			err = r.run(ctx, start, step)
 		}
 		if err != nil {
-			return sentence.Error(nil, "actionNumber", "action {number}: {why}", i+1, err)
+			return fmt.Errorf("action %d: %w", i+1, err)
 		}
 	}
 	return nil
@@ -185,7 +184,7 @@ func (r *Runner) waitFor(ctx context.Context, start Start, action *lab.Wait) err
 			return nil
 		}
 		if waited := wait(ctx); waited != nil {
-			return sentence.Error(nil, "waitedFor", "waited {time} for {condition} (last answer: {answer}, {why})", action.Within, action.Until, holds, fmt.Sprint(err))
+			return fmt.Errorf("waited %v for %s (last answer: %v, %v)", action.Within, action.Until, holds, err)
 		}
 	}
 }
