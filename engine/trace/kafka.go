@@ -119,6 +119,15 @@ type KafkaTruncated struct {
 	LeaderEpoch int32 `json:"leaderEpoch"`
 }
 
+// KafkaReplicaDamaged: a broker found that the log of one of its replicas does not hold all that was in it, and what it does about that.
+type KafkaReplicaDamaged struct {
+	KafkaPartition
+	// Course is stepsAside: it asks the controller to take the replica out of the ISR, so that another one leads. The last member stays, and
+	// the partition is offline if it cannot be read. Or beginsAnew: the replica is out of the ISR, its log was cut, and it follows.
+	Course string `json:"course"`
+	LEO    int64  `json:"leo"` // where the log ends; -1: it cannot be read
+}
+
 // KafkaISRChanged: the leader's committed ISR changed.
 type KafkaISRChanged struct {
 	KafkaPartition
@@ -190,6 +199,7 @@ func (KafkaHighWatermarkAdvanced) Kind() string { return "kafka.highWatermarkAdv
 func (KafkaFollowerFetched) Kind() string       { return "kafka.followerFetched" }
 func (KafkaLogStartAdvanced) Kind() string      { return "kafka.logStartAdvanced" }
 func (KafkaTruncated) Kind() string             { return "kafka.truncated" }
+func (KafkaReplicaDamaged) Kind() string        { return "kafka.replicaDamaged" }
 func (KafkaISRChanged) Kind() string            { return "kafka.isrChanged" }
 func (KafkaAcknowledged) Kind() string          { return "kafka.acknowledged" }
 func (KafkaRequestDelayed) Kind() string        { return "kafka.requestDelayed" }

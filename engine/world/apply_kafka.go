@@ -131,7 +131,7 @@ func (s *State) forgetKafkaBroker(node string) {
 	for _, topic := range s.Kafka.Topics {
 		for _, partition := range topic.Partitions {
 			if log := partition.Logs[id32(id)]; log != nil {
-				log.Role = "offline"
+				log.Role, log.Damaged = "offline", false
 			}
 		}
 	}

@@ -33,6 +33,10 @@ func (s *State) applyKafkaReplica(node string, event trace.Event) {
 			log.LEO = event.To
 			log.HighWatermark = min(log.HighWatermark, event.To)
 		}
+	case trace.KafkaReplicaDamaged:
+		if log := s.kafkaLog(event.KafkaPartition, s.brokerID(node)); log != nil {
+			log.Damaged = event.Course == "stepsAside"
+		}
 	case trace.KafkaAcknowledged:
 		if partition := s.kafkaPartition(event.KafkaPartition); partition != nil {
 			acks := strconv.Itoa(int(event.Acks))
@@ -61,7 +65,7 @@ func (s *State) kafkaReplicaRoleChanged(node string, event trace.KafkaReplicaRol
 	}
 	s.kafkaPartitionOrNew(event.KafkaPartition)
 	log := s.kafkaLog(event.KafkaPartition, id)
-	log.Role, log.LeaderEpoch = event.Role, event.LeaderEpoch
+	log.Role, log.LeaderEpoch, log.Damaged = event.Role, event.LeaderEpoch, false
 	log.LogStart, log.LEO, log.HighWatermark = event.LogStart, event.LEO, event.HighWatermark
 }
 

@@ -189,11 +189,13 @@ type KafkaPartition struct {
 
 // KafkaLog is one replica's log.
 type KafkaLog struct {
-	Role          string `json:"role"` // leader, follower, offline
-	LeaderEpoch   int32  `json:"leaderEpoch"`
-	LogStart      int64  `json:"logStart"`
-	LEO           int64  `json:"leo"`           // offset after the last record
-	HighWatermark int64  `json:"highWatermark"` // as this replica knows it
+	Role string `json:"role"` // leader, follower, offline
+	// Damaged: its broker found that it does not hold all that was in it, and waits for a role in which it may begin it anew.
+	Damaged       bool  `json:"damaged"`
+	LeaderEpoch   int32 `json:"leaderEpoch"`
+	LogStart      int64 `json:"logStart"`
+	LEO           int64 `json:"leo"`           // offset after the last record
+	HighWatermark int64 `json:"highWatermark"` // as this replica knows it
 	// FetchedLEO is this follower's log end as its leader knows it from the last fetch.
 	FetchedLEO int64 `json:"fetchedLEO"`
 	Bytes      int64 `json:"bytes"` // appended while this state was watching

@@ -224,6 +224,8 @@ func (c *consequences) ofKafka(record *trace.Record) trace.Ref {
 			return c.of("replica", node, name)
 		}
 		return firstKnown(c.of("fetched", node, name), c.of("replica", node, name))
+	case trace.KafkaReplicaDamaged:
+		return firstKnown(c.lately(record.At, "received", node, "LeaderAndISR"), c.of("started", node))
 	case trace.KafkaTruncated:
 		return firstKnown(c.lately(record.At, "epochs", node), c.of("replica", node, partitionName(event.KafkaPartition)))
 	case trace.KafkaAcknowledged:

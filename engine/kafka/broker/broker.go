@@ -42,6 +42,7 @@ type Broker struct {
 	fetchers             *fetchers
 	control              *control
 	alterPartition       *isrProposals
+	logDirEvents         *logDirEvents
 	producerIDs          *producerIDs
 	sessions             *fetchSessions
 	driver               *controllerdriver.Driver
@@ -70,6 +71,7 @@ func New(config Config) (*Broker, error) {
 	b.metadata.Store(metadata.EmptySnapshot())
 	b.controllerConnection.broker = b
 	b.alterPartition = newISRProposals(b)
+	b.logDirEvents = newLogDirEvents(b)
 	b.control = newControl(b)
 	b.producerIDs = newProducerIDs(b)
 	b.sessions = newFetchSessions(b.settings.fetchSessions)
@@ -148,6 +150,7 @@ func (b *Broker) serve(ctx context.Context) error {
 	part(func(ctx context.Context) error { b.produceLatencies.Run(ctx, b.config.Tracer); return nil })
 	part(func(ctx context.Context) error { b.control.run(ctx); return nil })
 	part(func(ctx context.Context) error { b.alterPartition.run(ctx); return nil })
+	part(func(ctx context.Context) error { b.logDirEvents.run(ctx); return nil })
 	part(func(ctx context.Context) error { b.producerIDs.run(ctx); return nil })
 	part(func(ctx context.Context) error { b.replicas.maintain(ctx); return nil })
 	part(func(ctx context.Context) error { b.coordination.watchConfigs(ctx); return nil })

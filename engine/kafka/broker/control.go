@@ -37,7 +37,14 @@ func (c *control) handle(r *reactor.Request) {
 	}
 }
 
+// run obeys once the broker knows its epoch. Before, it could not tell what was meant for its earlier life: a role from there may name an
+// ISR that has changed since.
 func (c *control) run(ctx context.Context) {
+	select {
+	case <-c.broker.coordination.registered:
+	case <-ctx.Done():
+		return
+	}
 	for {
 		select {
 		case r := <-c.queue:

@@ -1,13 +1,27 @@
 package broker
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"twinlog/engine/commitlog"
+	"twinlog/engine/kafka/broker/replicalog"
+	"twinlog/engine/kafka/metadata"
+	"twinlog/engine/kafka/replica"
 	"twinlog/engine/trace"
 )
+
+// damagedLog is what a partition knows of the damage to its log.
+type damagedLog struct {
+	replica.Damage
+	from int64 // the first offset that was found not to be readable; -1: none, but the log may have lost its end
+	told bool  // that the replica steps aside
+}
 
 // place is where a file is damaged.
 type place struct {
@@ -34,16 +48,139 @@ func (p *partition) cannotRead(offset int64, err error) *kerr.Error {
 	return kerr.CorruptMessage
 }
 
-// foundDamage tells of a damaged place once, however often clients come back for it.
+// foundDamage tells of a damaged place once, however often clients come back for it. Where another member of the ISR has what is damaged
+// here, it shall lead, and this replica fetch from it.
 func (p *partition) foundDamage(offset int64, corrupt *commitlog.CorruptError) {
-	at := place{corrupt.File, corrupt.Position}
-	if _, told := p.damage[at]; told {
+	p.tellDamage(corrupt)
+	view := p.view.Load()
+	if p.damaged != nil {
+		p.damaged.from = min(p.damaged.from, offset)
 		return
 	}
-	if p.damage == nil || len(p.damage) >= mostDamage {
-		p.damage = map[place]struct{}{}
+	if view.MayStepAside(p.deps.broker) {
+		p.damaged = &damagedLog{Damage: replica.Damage{Epoch: view.LeaderEpoch, Readable: true}, from: offset}
+		p.deps.damaged()
 	}
-	p.damage[at] = struct{}{}
-	p.logger.Error("records are damaged and not served", "offset", offset, "file", corrupt.File, "position", corrupt.Position, "reason", corrupt.Err)
+}
+
+func (p *partition) tellDamage(corrupt *commitlog.CorruptError) {
+	at := place{corrupt.File, corrupt.Position}
+	if _, told := p.told[at]; told {
+		return
+	}
+	if p.told == nil || len(p.told) >= mostDamage {
+		p.told = map[place]struct{}{}
+	}
+	p.told[at] = struct{}{}
+	p.logger.Error("the log is damaged, and what is damaged is not served", "file", corrupt.File, "position", corrupt.Position, "reason", corrupt.Err)
 	p.deps.tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error()})
+}
+
+// course is what the state of the log allows to do about a role.
+func (p *partition) course(a replica.Assignment) replica.Course {
+	if p.damaged == nil {
+		return replica.Serve
+	}
+	return p.damaged.Course(p.deps.broker, a)
+}
+
+// stepAside refuses a role, so that the controller takes this replica out of the ISR. Until it does, what is whole is served.
+func (p *partition) stepAside() *kerr.Error {
+	if !p.damaged.told {
+		p.damaged.told = true
+		p.logger.Warn("the log is damaged: the controller is asked to take this replica out of the ISR")
+		p.emitDamaged("stepsAside", p.log.Next())
+	}
+	return kerr.KafkaStorageError
+}
+
+// beginAnew cuts the log where the damage begins. The replica follows, and is not in the ISR.
+func (p *partition) beginAnew() *kerr.Error {
+	before := p.log.Next()
+	if p.damaged.from >= 0 {
+		p.log.Abandon()
+		log, err := p.deps.openCut(p.name, p.settings, p.damaged.from)
+		if err != nil {
+			return p.storageFailed("begin a damaged log anew", err)
+		}
+		p.log, p.told = log, nil
+	}
+	if next := p.log.Next(); next < before {
+		p.state.Truncated(next)
+		if p.log.Start() < p.view.Load().LogStart { // nothing could be kept
+			p.state.LogReset(next)
+		}
+		p.deps.tracer.Emit(trace.KafkaTruncated{KafkaPartition: p.name, From: before, To: next, LeaderEpoch: p.view.Load().LeaderEpoch})
+	}
+	p.emitDamaged("beginsAnew", p.log.Next())
+	p.apply(replica.Effects{}, change{})
+	return nil
+}
+
+func (p *partition) emitDamaged(course string, leo int64) {
+	p.deps.tracer.Emit(trace.KafkaReplicaDamaged{KafkaPartition: p.name, Course: course, LEO: leo})
+}
+
+// cannotTruncate: what a follower has to cut is damaged. The log takes no more, so the replica waits for the role in which it may begin anew.
+func (p *partition) cannotTruncate(offset int64, corrupt *commitlog.CorruptError) {
+	p.tellDamage(corrupt)
+	p.damaged = &damagedLog{Damage: replica.Damage{Epoch: p.view.Load().LeaderEpoch}, from: offset}
+	p.deps.damaged()
+}
+
+// lostEnd tells whether a log that was just opened seems to end earlier than in the broker's last life: its tail was damaged and is cut
+// (which may be a batch that a crash left half-written, so that nothing is lost), or offsets are missing that had been committed.
+func lostEnd(log *replicalog.Log, highWatermark int64) bool {
+	return log.Records().Recovery().CutBytes > 0 || log.Next() < highWatermark
+}
+
+// logDirEvents asks the controller to look after this broker's replicas, by a notice in the ensemble: it then sends LeaderAndIsr for all of
+// them, and those that are damaged answer KAFKA_STORAGE_ERROR. Requests that come up meanwhile are one.
+type logDirEvents struct {
+	broker *Broker
+	wake   chan struct{}
+}
+
+func newLogDirEvents(b *Broker) *logDirEvents {
+	return &logDirEvents{broker: b, wake: make(chan struct{}, 1)}
+}
+
+// ask never waits.
+func (l *logDirEvents) ask() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// logDirEventBackoff bounds how often a controller is asked.
+const logDirEventBackoff = time.Second
+
+func (l *logDirEvents) run(ctx context.Context) {
+	for {
+		select {
+		case <-l.wake:
+		case <-ctx.Done():
+			return
+		}
+		if err := l.broker.coordination.announceFailure(ctx); err != nil && ctx.Err() == nil {
+			l.broker.logger.Error("the controller cannot be told that a log is damaged", "error", err)
+			l.ask()
+		}
+		if !pause(ctx, logDirEventBackoff) {
+			return
+		}
+	}
+}
+
+// announceFailure makes a notice that replicas of this broker cannot be served.
+func (c *coordination) announceFailure(ctx context.Context) error {
+	err := c.patiently(ctx, func() error {
+		_, err := c.conn.Create(metadata.LogDirEventPrefix, metadata.NewLogDirEvent(c.broker.config.BrokerID).Encode(), zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create %s: %w", metadata.LogDirEventPrefix, err)
+	}
+	return nil
 }

@@ -26,7 +26,8 @@ type partition struct {
 
 	// Owned by run.
 	log          *replicalog.Log
-	damage       map[place]struct{} // of the log, what was told
+	told         map[place]struct{} // where the log is damaged
+	damaged      *damagedLog        // nil: it holds all that was in it, as far as is known
 	state        *replica.Partition
 	settings     configs.TopicSettings
 	sinceSync    int64 // records
@@ -52,6 +53,10 @@ type partitionDeps struct {
 	propose func(p *partition, proposal replica.Proposal)
 	// changed is called after the view changed, with what may have become possible.
 	changed func(p *partition, change change)
+	// damaged asks the controller to look after this broker's replicas.
+	damaged func()
+	// openCut opens the log again, without what is damaged.
+	openCut func(name trace.KafkaPartition, settings configs.TopicSettings, from int64) (*replicalog.Log, error)
 	// failed says that the disk cannot be trusted any more.
 	failed func(error)
 }
@@ -178,6 +183,32 @@ func (p *partition) emitShape() {
 	}
 	p.shapeTold = shape
 	p.deps.tracer.Emit(shapeOf(p.name, p.log.Records().Segments(), p.log.Epochs().Entries()))
+}
+
+// take gives the replica the role that the controller assigned; same: it is the one that it has.
+func (p *partition) take(a replica.Assignment, topicID metadata.TopicID) (refusal *kerr.Error, same bool) {
+	if p.state.Stale(a) {
+		return kerr.StaleControllerEpoch, false
+	}
+	course := p.course(a)
+	switch {
+	case course == replica.StepAside:
+		return p.stepAside(), false
+	case p.state.Known(a):
+		p.refresh(a)
+		same = true
+	case a.Leader == p.deps.broker:
+		refusal = p.becomeLeader(a, topicID)
+	default:
+		refusal = p.becomeFollower(a, topicID)
+	}
+	if refusal == nil && course == replica.BeginAnew {
+		refusal = p.beginAnew()
+	}
+	if refusal == nil {
+		p.damaged = nil
+	}
+	return refusal, same
 }
 
 // becomeLeader takes the leader's role in a new epoch.

@@ -6,6 +6,7 @@ import (
 
 	"twinlog/engine/commitlog"
 	"twinlog/engine/kafka/broker/records"
+	"twinlog/engine/kafka/broker/replicalog"
 	"twinlog/engine/kafka/replica"
 	"twinlog/engine/trace"
 )
@@ -13,10 +14,10 @@ import (
 // errStaleFetch: the partition is no longer a follower in the epoch in which it was fetched.
 var errStaleFetch = errors.New("the partition has another role now")
 
-// followerAt is where a follower has to fetch; false when it is none in that epoch.
+// followerAt is where a follower has to fetch; false when it is none in that epoch, or its log takes nothing.
 func (p *partition) followerAt(epoch int32) (*partitionView, bool) {
 	view := p.view.Load()
-	return view, view.Role == replica.RoleFollower && view.LeaderEpoch == epoch
+	return view, view.Role == replica.RoleFollower && view.LeaderEpoch == epoch && (p.damaged == nil || p.damaged.Readable)
 }
 
 // appendAsFollower takes over what the leader sent.
@@ -78,6 +79,10 @@ func (p *partition) truncateTo(epoch int32, offset int64) error {
 		err = p.log.ResetTo(offset, time.Now())
 	} else {
 		err = p.log.TruncateTo(offset, time.Now())
+	}
+	if corrupt := replicalog.Damaged(err); corrupt != nil {
+		p.cannotTruncate(offset, corrupt)
+		return err
 	}
 	if err != nil {
 		p.storageFailed("truncate", err)

@@ -115,6 +115,9 @@ func (part *producePart) fail(err error) {
 
 // missing is why a partition is not here: another broker has it, or nobody.
 func (b *Broker) missing(topic string, number int32) *kerr.Error {
+	if b.replicas.isUnreadable(trace.KafkaPartition{Topic: topic, Partition: number}) {
+		return kerr.KafkaStorageError
+	}
 	snapshot := b.metadata.Load()
 	if _, known := snapshot.Partition(topic, number); known || snapshot.ControllerID < 0 {
 		return kerr.NotLeaderForPartition

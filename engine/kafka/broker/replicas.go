@@ -36,6 +36,8 @@ type replicas struct {
 	mu         sync.RWMutex
 	partitions map[trace.KafkaPartition]*partition
 	topics     map[metadata.TopicID]string // of partitions that were ever here in this run
+	// unreadable is the partitions whose logs are too damaged to be opened, and where.
+	unreadable map[trace.KafkaPartition]place
 
 	running sync.WaitGroup
 	// checkpointed is the high watermarks that the last run left; read once, then only by the control goroutine.
@@ -43,7 +45,10 @@ type replicas struct {
 }
 
 func newReplicas(b *Broker) (*replicas, error) {
-	r := &replicas{broker: b, files: commitlog.NewFilePool(mostOpenSegments), partitions: map[trace.KafkaPartition]*partition{}, topics: map[metadata.TopicID]string{}, checkpointed: map[trace.KafkaPartition]int64{}}
+	r := &replicas{
+		broker: b, files: commitlog.NewFilePool(mostOpenSegments), partitions: map[trace.KafkaPartition]*partition{}, topics: map[metadata.TopicID]string{},
+		unreadable: map[trace.KafkaPartition]place{}, checkpointed: map[trace.KafkaPartition]int64{},
+	}
 	if err := r.removeDeleted(); err != nil {
 		return nil, err
 	}
@@ -100,22 +105,66 @@ func (r *replicas) all() []*partition {
 	return list
 }
 
-// open returns a partition, whose log is opened, or created, when it is not there yet. Only the control goroutine calls it.
-func (r *replicas) open(name trace.KafkaPartition) (*partition, error) {
+// open returns a partition, whose log is opened, or created, when it is not there yet. One that is damaged is opened for a role in which it
+// may begin anew; else the error is a *commitlog.CorruptError. Only the control goroutine calls it.
+func (r *replicas) open(name trace.KafkaPartition, a replica.Assignment) (*partition, error) {
 	if p := r.find(name.Topic, name.Partition); p != nil {
 		return p, nil
 	}
 	settings := r.broker.topicConfigs.settings(name.Topic)
 	log, err := replicalog.Open(r.broker.config.Disk, name.String(), logConfig(settings, r.files), time.Now())
+	if corrupt := replicalog.Damaged(err); corrupt != nil {
+		log, err = r.openDamaged(name, corrupt, settings, a)
+	}
 	if err != nil {
 		return nil, err
 	}
 	p := newPartition(name, r.deps(), log, settings, r.checkpointed[name], r.broker.logger)
+	wasUnreadable := r.isUnreadable(name)
+	if recovery := log.Records().Recovery(); recovery.CutBytes > 0 && !wasUnreadable {
+		p.tellDamage(&commitlog.CorruptError{File: recovery.CutFile, Position: recovery.CutPosition, Err: errors.New(recovery.CutReason)})
+	}
+	if wasUnreadable || lostEnd(log, r.checkpointed[name]) {
+		p.damaged = &damagedLog{Damage: replica.Damage{Epoch: replica.Undefined, Readable: true}, from: -1}
+	}
 	r.mu.Lock()
 	r.partitions[name] = p
+	delete(r.unreadable, name)
 	r.mu.Unlock()
 	r.running.Go(p.run)
 	return p, nil
+}
+
+// openDamaged deals with a log that cannot be opened as it is.
+func (r *replicas) openDamaged(name trace.KafkaPartition, corrupt *commitlog.CorruptError, settings configs.TopicSettings, a replica.Assignment) (*replicalog.Log, error) {
+	at := place{corrupt.File, corrupt.Position}
+	r.mu.Lock()
+	told := r.unreadable[name] == at
+	r.unreadable[name] = at
+	r.mu.Unlock()
+	if !told {
+		r.broker.logger.Error("a log is damaged and cannot be opened", "partition", name.String(), "file", corrupt.File, "position", corrupt.Position, "reason", corrupt.Err)
+		r.broker.config.Tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error()})
+	}
+	if (replica.Damage{Epoch: replica.Undefined}).Course(r.broker.config.BrokerID, a) == replica.BeginAnew {
+		return r.openCut(name, settings, -1)
+	}
+	if !told {
+		r.broker.config.Tracer.Emit(trace.KafkaReplicaDamaged{KafkaPartition: name, Course: "stepsAside", LEO: -1})
+	}
+	return nil, corrupt
+}
+
+func (r *replicas) openCut(name trace.KafkaPartition, settings configs.TopicSettings, from int64) (*replicalog.Log, error) {
+	return replicalog.OpenCut(r.broker.config.Disk, name.String(), logConfig(settings, r.files), from, time.Now())
+}
+
+// isUnreadable tells whether a partition's log is there and too damaged to be opened.
+func (r *replicas) isUnreadable(name trace.KafkaPartition) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	_, is := r.unreadable[name]
+	return is
 }
 
 func logConfig(settings configs.TopicSettings, files *commitlog.FilePool) commitlog.Config {
@@ -131,6 +180,8 @@ func (r *replicas) deps() partitionDeps {
 		alive:   func(id int32) bool { _, live := b.metadata.Load().Broker(id); return live },
 		propose: b.alterPartition.submit,
 		changed: b.partitionChanged,
+		damaged: b.logDirEvents.ask,
+		openCut: r.openCut,
 		failed:  b.fail,
 	}
 }
@@ -141,7 +192,10 @@ func (r *replicas) become(name trace.KafkaPartition, topicID metadata.TopicID, a
 	if !slices.Contains(a.Replicas, self) {
 		return kerr.UnknownTopicOrPartition
 	}
-	p, err := r.open(name)
+	p, err := r.open(name, a)
+	if replicalog.Damaged(err) != nil {
+		return kerr.KafkaStorageError // this replica's trouble, not the broker's
+	}
 	if err != nil {
 		r.broker.logger.Error("a log cannot be opened", "partition", name.String(), "error", err)
 		r.broker.fail(err)
@@ -149,19 +203,7 @@ func (r *replicas) become(name trace.KafkaPartition, topicID metadata.TopicID, a
 	}
 	known := false
 	kafka := kerr.KafkaStorageError // when the partition is closing
-	p.call(func() {
-		switch {
-		case p.state.Stale(a):
-			kafka = kerr.StaleControllerEpoch
-		case p.state.Known(a):
-			p.refresh(a)
-			kafka, known = nil, true
-		case a.Leader == self:
-			kafka = p.becomeLeader(a, topicID)
-		default:
-			kafka = p.becomeFollower(a, topicID)
-		}
-	})
+	p.call(func() { kafka, known = p.take(a, topicID) })
 	if kafka == nil && !known {
 		r.nameTopic(topicID, name.Topic)
 		r.broker.fetchers.assign(p, a.Leader, a.LeaderEpoch)
@@ -190,6 +232,9 @@ func (r *replicas) stop(name trace.KafkaPartition, leaderEpoch int32, remove boo
 	p := r.find(name.Topic, name.Partition)
 	if p == nil {
 		if remove { // it may be on disk from an earlier life
+			r.mu.Lock()
+			delete(r.unreadable, name)
+			r.mu.Unlock()
 			return r.removeFiles(name)
 		}
 		return nil

@@ -110,8 +110,9 @@ func (s *State) judge(broker int32, p *partition, proposal ISRProposal) (outcome
 	}
 	for _, member := range proposal.ISR {
 		known, registered := s.brokers[member.Broker]
+		leaving := s.shuttingDown[member.Broker] || p.offlineReplicas[member.Broker]
 		// A replica that is gone, is leaving, or restarted since the leader saw it caught up may not (any more) be in sync.
-		if !registered || s.shuttingDown[member.Broker] && member.Broker != broker || member.Epoch != -1 && member.Epoch != known.Epoch {
+		if !registered || leaving && member.Broker != broker || member.Epoch != -1 && member.Epoch != known.Epoch {
 			return IneligibleReplica, false
 		}
 	}

@@ -46,9 +46,16 @@ func (b *batch) role(p *partition) PartitionRole {
 	return role
 }
 
-// leaderAndISR tells brokers their role in a partition, and every broker the partition's metadata.
+// leaderAndISR tells brokers their role in a partition, and every broker the partition's metadata. A replica that failed is told each time:
+// outside the ISR it may begin anew, and as the last member of the ISR it may serve what is whole.
 func (b *batch) leaderAndISR(p *partition, brokers []int32, isNew bool) {
 	role := b.role(p)
+	brokers = slices.Clone(brokers)
+	for broker := range p.offlineReplicas {
+		if slices.Contains(p.assignment.Replicas, broker) && !slices.Contains(brokers, broker) {
+			brokers = append(brokers, broker)
+		}
+	}
 	for _, broker := range brokers {
 		// A partition that was announced as new within this batch stays new.
 		role.IsNew = isNew || b.roles[broker][p.name].IsNew

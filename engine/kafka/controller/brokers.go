@@ -83,25 +83,6 @@ func (s *State) brokersFailed(plan *Plan, failed []Broker) {
 	s.replicasBecameOffline(plan, s.replicas(func(r replica) bool { return isDead[r.broker] }))
 }
 
-// ReplicasFailed deals with replicas whose files a live broker cannot read or write any more (KAFKA_STORAGE_ERROR to LeaderAndIsr).
-func (s *State) ReplicasFailed(broker int32, partitions []Partition) Plan {
-	var plan Plan
-	var offline []replica
-	for _, name := range partitions {
-		p := s.find(name)
-		if p == nil || p.offlineReplicas[broker] || !slices.Contains(p.assignment.Replicas, broker) {
-			continue
-		}
-		p.offlineReplicas[broker] = true
-		offline = append(offline, replica{p, broker})
-	}
-	if len(offline) > 0 {
-		s.replicasBecameOffline(&plan, offline)
-		s.resumeReassignments(&plan, s.targetInSync)
-	}
-	return plan
-}
-
 func (s *State) replicasBecameOffline(plan *Plan, offline []replica) {
 	var stopped, beingDeleted []replica
 	for _, r := range offline {
@@ -134,14 +115,4 @@ func (s *State) brokersChanged(plan *Plan, changed []Broker) {
 		s.brokers[broker.ID] = broker
 	}
 	s.tellBrokersAboutEachOther(plan, s.liveIDs())
-}
-
-// CheckReplicas asks a broker about its replicas, by telling it their roles again: it lost a log directory and did not say which replicas
-// were on it.
-func (s *State) CheckReplicas(broker int32) Plan {
-	var plan Plan
-	s.replicasToOnline(&plan, s.replicas(func(r replica) bool {
-		return r.broker == broker && s.online(r.partition, broker) && r.state() == OnlineReplica
-	}))
-	return plan
 }

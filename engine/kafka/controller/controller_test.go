@@ -319,6 +319,59 @@ func TestStorageFailure(t *testing.T) {
 	if told := toBroker[UpdateMetadata](plan, 3); len(told) == 0 || !slices.Equal(told[0].Partitions[0].Offline, []int32{1}) {
 		t.Errorf("brokers are told %+v, want that replica 1 is offline", told)
 	}
+	// It is told its new role rather than to stop: it may begin anew. Until it says that it did, nobody may count on it.
+	if told := toBroker[LeaderAndISR](plan, 1); len(told) == 0 || told[0].Partitions[0].Leadership.LeaderEpoch != 1 || len(toBroker[StopReplica](plan, 1)) > 0 {
+		t.Errorf("the failed replica is told %+v", plan.Requests)
+	}
+	wish := ISRProposal{Partition: t0, LeaderEpoch: 1, PartitionEpoch: 1, ISR: []ISRMember{{2, 200}, {1, 100}}}
+	if decisions, _, _ := w.state.AlterPartition(2, 200, []ISRProposal{wish}); decisions[0].Outcome != IneligibleReplica {
+		t.Errorf("a failed replica in the ISR: %v", decisions[0].Outcome)
+	}
+	plan = w.do(w.state.ReplicasRestored(1, []Partition{t0, {"t", 5}}))
+	if told := toBroker[UpdateMetadata](plan, 3); len(told) == 0 || len(told[0].Partitions[0].Offline) > 0 {
+		t.Errorf("brokers are told %+v, want that replica 1 is back", told)
+	}
+	if decisions, _, _ := w.state.AlterPartition(2, 200, []ISRProposal{wish}); decisions[0].Outcome != OK {
+		t.Errorf("a replica that came back, in the ISR: %v", decisions[0].Outcome)
+	}
+}
+
+// The last member of an ISR that fails leads nobody any more, and stays the only one that may: when it says that it can after all, it does.
+func TestStorageFailureOfTheLastInSync(t *testing.T) {
+	w := start(t, []int32{1, 2})
+	w.do(w.state.ReplicasFailed(2, []Partition{t0}))
+	plan := w.do(w.state.ReplicasFailed(1, []Partition{t0}))
+	w.expect(0, NoLeader, 2, 1)
+	if told := toBroker[LeaderAndISR](plan, 1); len(told) != 1 || told[0].Partitions[0].Leadership.Leader != NoLeader {
+		t.Errorf("it is told %+v", plan.Requests)
+	}
+	w.do(w.state.ReplicasRestored(1, []Partition{t0}))
+	w.expect(0, 1, 3, 1)
+}
+
+// A replica outside the ISR fails while its leader may be about to ask for it: the next epoch makes the wish void.
+func TestStorageFailureOutsideTheISR(t *testing.T) {
+	w := start(t, []int32{1, 2})
+	w.do(w.state.ReplicasFailed(2, []Partition{t0}))
+	w.do(w.state.ReplicasRestored(2, []Partition{t0}))
+	w.expect(0, 1, 1, 1)
+	w.do(w.state.ReplicasFailed(2, []Partition{t0}))
+	w.expect(0, 1, 2, 1)
+}
+
+// What cannot be read can be deleted: only a broker that is away makes a topic wait.
+func TestDeletionWithAFailedReplica(t *testing.T) {
+	w := start(t, []int32{1})
+	w.do(w.state.ReplicasFailed(1, []Partition{t0}))
+	w.deletion["t"] = true
+	plan := w.do(w.state.DeleteTopics([]string{"t"}))
+	if stops := toBroker[StopReplica](plan, 1); len(stops) == 0 || !stops[len(stops)-1].Partitions[0].Delete {
+		t.Errorf("the broker is told %+v", plan.Requests)
+	}
+	w.do(w.state.ReplicasDeleted(1, []Partition{t0}, nil))
+	if !slices.Equal(w.deleted, []string{"t"}) {
+		t.Errorf("deleted are %v", w.deleted)
+	}
 }
 
 func TestNewPartitions(t *testing.T) {

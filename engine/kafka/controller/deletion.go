@@ -102,7 +102,7 @@ func (s *State) deleteReplicas(plan *Plan, topic *topic) {
 	var dead, todo []replica
 	for _, p := range topic.sorted() {
 		for _, r := range p.replicasWhere(func(r replica) bool { return r.state() != DeletionSuccessful }) {
-			if s.onlineOrLeaving(p, r.broker) {
+			if _, reachable := s.brokers[r.broker]; reachable { // also one that cannot read the files
 				todo = append(todo, r)
 			} else {
 				dead = append(dead, r)

@@ -164,6 +164,14 @@ func (h *history) FailStorage(t *rapid.T) {
 	h.take(h.state.ReplicasFailed(id, all))
 }
 
+func (h *history) RestoreStorage(t *rapid.T) {
+	var all []Partition
+	for _, p := range h.state.all() {
+		all = append(all, p.name)
+	}
+	h.take(h.state.ReplicasRestored(rapid.Int32Range(1, 5).Draw(t, "broker"), all))
+}
+
 func (h *history) Reassign(t *rapid.T) {
 	names := slices.SortedFunc(maps.Keys(h.states), comparePartitions)
 	if len(names) == 0 {

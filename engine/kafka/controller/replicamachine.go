@@ -94,11 +94,13 @@ func (s *State) replicasToOnline(plan *Plan, replicas []replica) {
 	b.flush()
 }
 
-// replicasToOffline stops replicas and takes them out of their ISR.
+// replicasToOffline stops replicas and takes them out of their ISR. One that failed is told of its new role instead: see [State.ReplicasFailed].
 func (s *State) replicasToOffline(plan *Plan, replicas []replica) {
 	b := s.newBatch(plan)
 	for _, r := range replicas {
-		b.stopReplica(r.partition, r.broker, false)
+		if !r.offlineReplicas[r.broker] {
+			b.stopReplica(r.partition, r.broker, false)
+		}
 		if r.leadership != nil && !s.BeingDeleted(r.name.Topic) {
 			s.removeFromISR(plan, r)
 			b.leaderAndISR(r.partition, without(r.assignment.Replicas, r.broker), false)

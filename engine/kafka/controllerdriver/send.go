@@ -121,7 +121,10 @@ func (t *term) answered(request controller.Request, response kmsg.Response) erro
 		if err := t.checkAnswer(id, response.ErrorCode); err != nil || response.ErrorCode != 0 {
 			return err
 		}
-		return t.carryOut(t.state.ReplicasFailed(id, t.failedReplicas(response)))
+		failed, taken := t.roles(response)
+		plan := t.state.ReplicasFailed(id, failed)
+		plan.Append(t.state.ReplicasRestored(id, taken))
+		return t.carryOut(plan)
 	case *kmsg.UpdateMetadataResponse:
 		return t.checkAnswer(id, response.ErrorCode)
 	case *kmsg.StopReplicaResponse:
@@ -146,22 +149,26 @@ func (t *term) checkAnswer(broker int32, code int16) error {
 	}
 }
 
-func (t *term) failedReplicas(response *kmsg.LeaderAndISRResponse) []controller.Partition {
-	var failed []controller.Partition
+// roles sorts the replicas of an answer: those whose files the broker cannot use, and those that took on their roles.
+func (t *term) roles(response *kmsg.LeaderAndISRResponse) (failed, taken []controller.Partition) {
 	for _, topic := range response.Topics {
 		name, known := t.state.TopicByID(topic.TopicID)
 		if !known {
 			continue
 		}
 		for _, p := range topic.Partitions {
-			if p.ErrorCode == kerr.KafkaStorageError.Code {
-				failed = append(failed, controller.Partition{Topic: name, Index: p.Partition})
-			} else if p.ErrorCode != 0 {
-				t.driver.logger.Warn("a broker did not take on a replica", "topic", name, "partition", p.Partition, "error", kerr.ErrorForCode(p.ErrorCode))
+			partition := controller.Partition{Topic: name, Index: p.Partition}
+			switch err := kerr.ErrorForCode(p.ErrorCode); err {
+			case nil:
+				taken = append(taken, partition)
+			case kerr.KafkaStorageError:
+				failed = append(failed, partition)
+			default:
+				t.driver.logger.Warn("a broker did not take on a replica", "topic", name, "partition", p.Partition, "error", err)
 			}
 		}
 	}
-	return failed
+	return failed, taken
 }
 
 // deletions sorts the replicas that a request asked to delete by the broker's answer.

@@ -24,6 +24,8 @@ const (
 
 	// ConfigChangePrefix is completed by the ensemble with a sequence number.
 	ConfigChangePrefix = ConfigChangesPath + "/config_change_"
+	// LogDirEventPrefix is completed in the same way.
+	LogDirEventPrefix = LogDirEventsPath + "/log_dir_event_"
 )
 
 // Entity types below /config.

@@ -300,6 +300,22 @@ func NewFeature() Feature { return Feature{Version: 2, Status: 1, Features: map[
 // Encode returns the payload's bytes.
 func (f Feature) Encode() []byte { return encode(f) }
 
+// LogDirEvent is the payload of a notice below /log_dir_event_notification: a broker that is up cannot serve some of its replicas. The
+// controller asks for their state by LeaderAndIsr.
+type LogDirEvent struct {
+	Version int   `json:"version"`
+	Broker  int32 `json:"broker"`
+	Event   int   `json:"event"` // 1: failure; there is no other
+}
+
+// NewLogDirEvent returns the payload for a broker.
+func NewLogDirEvent(broker int32) LogDirEvent {
+	return LogDirEvent{Version: 1, Broker: broker, Event: 1}
+}
+
+// Encode returns the payload's bytes.
+func (e LogDirEvent) Encode() []byte { return encode(e) }
+
 // PartitionList is the payload of the legacy admin triggers and of ISR change notifications.
 type PartitionList struct {
 	Version    int               `json:"version"`

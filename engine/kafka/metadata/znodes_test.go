@@ -36,6 +36,7 @@ func TestPayloads(t *testing.T) {
 		"config":           {NewConfig(map[string]string{"retention.ms": "1000"}).Encode(), `{"version":1,"config":{"retention.ms":"1000"}}`},
 		"config change":    {NewConfigChange(ConfigTopics, "T").Encode(), `{"version":2,"entity_path":"topics/T"}`},
 		"producer ids":     {NewProducerIDBlock(1, 0).Encode(), `{"version":1,"broker":1,"block_start":"0","block_end":"999"}`},
+		"log dir event":    {NewLogDirEvent(1).Encode(), `{"version":1,"broker":1,"event":1}`},
 		"feature":          {NewFeature().Encode(), `{"version":2,"status":1,"features":{}}`},
 		"reassignment": {PartitionList{Partitions: []ListedPartition{{"T", 0, []int32{4, 5}}}}.Encode(),
 			`{"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[4,5]}]}`},

@@ -112,10 +112,12 @@ export const en = {
   'replica.inSync': 'follower, in sync',
   'replica.outOfSync': 'follower, out of sync',
   'replica.offline': 'offline',
+  'replica.damaged': 'damaged, not served',
   'replica.short.leader': 'leader',
   'replica.short.inSync': 'in sync',
   'replica.short.outOfSync': 'out of sync',
   'replica.short.offline': 'offline',
+  'replica.short.damaged': 'damaged',
 
   'group.title': 'Groups',
   'group.none': 'No consumer group yet.',

@@ -112,10 +112,12 @@ export const zh: Catalogue = {
   'replica.inSync': 'follower，同步中',
   'replica.outOfSync': 'follower，已掉队',
   'replica.offline': '离线',
+  'replica.damaged': '已损坏，不提供服务',
   'replica.short.leader': 'leader',
   'replica.short.inSync': '同步中',
   'replica.short.outOfSync': '已掉队',
   'replica.short.offline': '离线',
+  'replica.short.damaged': '已损坏',
 
   'group.title': '消费者组',
   'group.none': '还没有消费者组。',

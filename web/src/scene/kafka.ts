@@ -6,8 +6,8 @@ import { reactorCard, type ReactorCard } from './kafka-reactor';
 import { nodeCards, type NodeCard } from './nodes';
 import { sortedEntries } from './order';
 
-/** leader; inSync and outOfSync followers; offline: the broker does not run or has given the replica up. */
-export type ReplicaStatus = 'leader' | 'inSync' | 'outOfSync' | 'offline';
+/** leader; inSync and outOfSync followers; offline: the broker does not run or has given the replica up; damaged: it does not serve what it has. */
+export type ReplicaStatus = 'leader' | 'inSync' | 'outOfSync' | 'offline' | 'damaged';
 
 /** One replica's log, as a strip. All replicas of a partition share the scale, so that their ends can be compared. */
 export interface LogStrip {
@@ -193,7 +193,8 @@ function committedOffsets(state: State, partition: string): LogStrip['committed'
 
 function replicaStatus(partition: KafkaPartition, card: NodeCard): ReplicaStatus {
   const running = card.state === 'running' || card.state === 'paused';
-  if (!running || partition.logs[card.id]?.role === 'offline') return 'offline';
+  const log = partition.logs[card.id];
+  if (!running || log?.role === 'offline') return running && log?.damaged ? 'damaged' : 'offline';
   if (partition.leader === card.id) return 'leader';
   return partition.isr.includes(card.id) ? 'inSync' : 'outOfSync';
 }

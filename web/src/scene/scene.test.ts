@@ -14,7 +14,7 @@ import { Story } from './story';
 import { tablesOf } from './tables';
 
 function log(change: Partial<KafkaLog>): KafkaLog {
-  return { role: 'follower', leaderEpoch: 0, logStart: 0, leo: 0, highWatermark: 0, fetchedLEO: 0, bytes: 0, segments: [], segmentCount: 0, epochs: [], ...change };
+  return { role: 'follower', damaged: false, leaderEpoch: 0, logStart: 0, leo: 0, highWatermark: 0, fetchedLEO: 0, bytes: 0, segments: [], segmentCount: 0, epochs: [], ...change };
 }
 
 function partition(change: Partial<KafkaPartition>): KafkaPartition {
@@ -40,6 +40,8 @@ describe('Kafka-mode', () => {
     expect(statuses()).toEqual(['leader', 'inSync', 'outOfSync']);
     state.nodes['kafka-2']!.state = 'killed';
     expect(statuses()).toEqual(['leader', 'offline', 'outOfSync']);
+    state.kafka.topics.orders!.partitions[0]!.logs[3] = log({ role: 'offline', damaged: true });
+    expect(statuses()).toEqual(['leader', 'offline', 'damaged']);
     expect(kafkaScene(state).brokers.map(({ controller }) => controller)).toEqual([false, true, false]);
     expect(kafkaScene(state).underReplicated).toBe(1);
   });

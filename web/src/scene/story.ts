@@ -342,6 +342,11 @@ function tellPartition(record: TypedRecord): Told {
       const key = few ? 'story.refusedForReplicas' : appended ? 'story.unsureProduce' : 'story.refused';
       return { side, moment: 'client', text: { key, params } };
     }
+    case 'kafka.replicaDamaged': {
+      const { topic, partition, course, leo } = record.data;
+      const key = course === 'beginsAnew' ? 'story.replicaBeginsAnew' : leo < 0 ? 'story.replicaUnreadable' : 'story.replicaStepsAside';
+      return { side, moment: course === 'beginsAnew' ? 'partition' : 'fault', text: { key, params: { node: record.node, partition: `${topic}-${partition}`, leo } } };
+    }
     case 'kafka.truncated': {
       const { topic, partition, from, to } = record.data;
       const params = { node: record.node, partition: `${topic}-${partition}`, to, count: from - to };

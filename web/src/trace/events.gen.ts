@@ -337,6 +337,17 @@ export interface KafkaTruncated extends KafkaPartition {
   leaderEpoch: number;
 }
 
+/** KafkaReplicaDamaged: a broker found that the log of one of its replicas does not hold all that was in it, and what it does about that. */
+export interface KafkaReplicaDamaged extends KafkaPartition {
+  /**
+   * Course is stepsAside: it asks the controller to take the replica out of the ISR, so that another one leads. The last member stays, and
+   * the partition is offline if it cannot be read. Or beginsAnew: the replica is out of the ISR, its log was cut, and it follows.
+   */
+  course: string;
+  /** where the log ends; -1: it cannot be read */
+  leo: number;
+}
+
 /** KafkaISRChanged: the leader's committed ISR changed. */
 export interface KafkaISRChanged extends KafkaPartition {
   isr: number[] | null;
@@ -1074,6 +1085,8 @@ export interface WorldKafkaPartition {
 export interface WorldKafkaLog {
   /** leader, follower, offline */
   role: string;
+  /** Damaged: its broker found that it does not hold all that was in it, and waits for a role in which it may begin it anew. */
+  damaged: boolean;
   leaderEpoch: number;
   logStart: number;
   /** offset after the last record */
@@ -2049,6 +2062,7 @@ export interface EventByKind {
   "kafka.partitionStateChanged": KafkaPartitionStateChanged;
   "kafka.produceRefused": KafkaProduceRefused;
   "kafka.reactorMeasured": KafkaReactorMeasured;
+  "kafka.replicaDamaged": KafkaReplicaDamaged;
   "kafka.replicaRoleChanged": KafkaReplicaRoleChanged;
   "kafka.requestDelayed": KafkaRequestDelayed;
   "kafka.topicCreated": KafkaTopicCreated;
@@ -2157,6 +2171,7 @@ export const kinds: readonly Kind[] = [
   "kafka.partitionStateChanged",
   "kafka.produceRefused",
   "kafka.reactorMeasured",
+  "kafka.replicaDamaged",
   "kafka.replicaRoleChanged",
   "kafka.requestDelayed",
   "kafka.topicCreated",

@@ -71,6 +71,7 @@ export const kafka = {
   'legend.inSync': 'Follower in sync (ISR): has caught up and may become leader.',
   'legend.outOfSync': 'Follower out of sync: lags behind and does not count for acks=all.',
   'legend.offline': 'Offline: its broker does not run.',
+  'legend.damaged': 'Damaged: its log does not hold all that was in it. It is not served, and begins anew when another replica leads.',
   'legend.isr': 'ISR: so many replicas are in sync, of so many that there are; on the leader’s strip.',
   'legend.committed': 'Below the high watermark: on every replica in sync; consumers may read it.',
   'legend.uncommitted': 'Above it: only some replicas have it; it may yet be lost.',

@@ -72,6 +72,7 @@ export const kafka: Translation<typeof en> = {
   'legend.inSync': '同步中的 follower（ISR）：已跟上，可以接任 leader。',
   'legend.outOfSync': '掉队的 follower：落后了，acks=all 不再等它。',
   'legend.offline': '离线：所在 broker 没有运行。',
+  'legend.damaged': '已损坏：日志中的数据不再完整，不提供服务；另一个副本成为 leader 后，它从那里重建。',
   'legend.isr': 'ISR：全部副本中有几个处于同步状态，标在 leader 的日志条上。',
   'legend.committed': '高水位以下：所有同步副本都有，消费者可以读。',
   'legend.uncommitted': '高水位以上：只有部分副本有，仍可能丢失。',

@@ -93,6 +93,11 @@ function applyReplica(state: State, record: TypedRecord): void {
       }
       return;
     }
+    case 'kafka.replicaDamaged': {
+      const log = here();
+      if (log) log.damaged = record.data.course === 'stepsAside';
+      return;
+    }
     case 'kafka.acknowledged': {
       const partition = partitionOf(state, record.data.topic, record.data.partition);
       if (!partition) return;
@@ -167,7 +172,7 @@ function partitionOrNew(state: State, topic: string, number: number): KafkaParti
 function logOf(state: State, topic: string, number: number, broker: number): KafkaLog | undefined {
   const partition = partitionOf(state, topic, number);
   if (!partition) return undefined;
-  const none: KafkaLog = { role: 'offline', leaderEpoch: -1, logStart: 0, leo: 0, highWatermark: 0, fetchedLEO: 0, bytes: 0, segments: [], segmentCount: 0, epochs: [] };
+  const none: KafkaLog = { role: 'offline', damaged: false, leaderEpoch: -1, logStart: 0, leo: 0, highWatermark: 0, fetchedLEO: 0, bytes: 0, segments: [], segmentCount: 0, epochs: [] };
   return own(partition.logs, broker) ?? put(partition.logs, broker, none);
 }
 
@@ -179,7 +184,7 @@ function replicaRoleChanged(state: State, broker: number, event: EventData['kafk
   }
   partitionOrNew(state, event.topic, event.partition);
   const { role, leaderEpoch, logStart, leo, highWatermark } = event;
-  Object.assign(logOf(state, event.topic, event.partition, broker)!, { role, leaderEpoch, logStart, leo, highWatermark });
+  Object.assign(logOf(state, event.topic, event.partition, broker)!, { role, damaged: false, leaderEpoch, logStart, leo, highWatermark });
 }
 
 export function kafkaBrokerUnregistered(state: State, id: string): void {
@@ -195,7 +200,7 @@ export function forgetKafkaBroker(state: State, node: string): void {
   for (const topic of Object.values(state.kafka.topics)) {
     for (const partition of Object.values(topic.partitions)) {
       const log = own(partition.logs, id);
-      if (log) log.role = 'offline';
+      if (log) Object.assign(log, { role: 'offline', damaged: false });
     }
   }
   for (const group of Object.values(state.kafka.groups)) if (group.coordinator === id) group.coordinator = -1;
