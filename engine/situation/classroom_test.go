@@ -64,7 +64,7 @@ func openClassroom(t *testing.T) *classroom {
 	addresses.PulsarURL = "pulsar://" + strings.Join(pulsar, ",")
 	workloads := workload.NewManager(addresses)
 	c.player = situation.New(situation.Config{
-		Control: c.cluster, Workloads: workloads, World: c.world,
+		Control: c.cluster, Workloads: workloads, World: c.world, Linger: 100 * time.Millisecond,
 		Administration: administration.New(func() administration.Addresses {
 			return administration.Addresses{Kafka: addresses.Kafka, PulsarAdmin: addresses.PulsarHTTP}
 		}),

@@ -251,7 +251,13 @@ func (s *stage) cutLinks(links ...[2]string) error {
 	s.later(func(context.Context) error {
 		var failed []error
 		for _, link := range links {
-			failed = append(failed, control.SetLink(link[0], link[1], found[link]))
+			if now[link] != found[link] { // what has been mended already is not told a second time
+				failed = append(failed, control.SetLink(link[0], link[1], found[link]))
+			}
+		}
+		now := map[[2]string]fabric.Link{}
+		for _, rule := range control.Links() {
+			now[[2]string{rule.From, rule.To}] = rule.Link
 		}
 		return errors.Join(failed...)
 	})

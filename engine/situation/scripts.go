@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -81,10 +82,12 @@ func (s *stage) load(ctx context.Context, spec workload.Spec) error {
 
 func kafkaNode(id int32) string { return "kafka-" + strconv.Itoa(int(id)) }
 
-// linger lets what is seen be seen: how long a state of the story stays before the story goes on. Nothing depends on it.
+const usualLinger = 2 * time.Second
+
+// linger lets what is to be seen be seen.
 func (s *stage) linger(ctx context.Context) error {
 	select {
-	case <-time.After(time.Second):
+	case <-time.After(cmp.Or(s.player.config.Linger, usualLinger)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -125,6 +128,9 @@ var splitVote = script{
 		if err := s.cut(a, b); err != nil {
 			return err
 		}
+		if err := s.linger(ctx); err != nil {
+			return err
+		}
 		s.step()
 		if err := s.down(ctx, leader, s.player.config.Control.Kill); err != nil {
 			return err
@@ -154,6 +160,9 @@ var splitVote = script{
 			return false
 		})
 		if err != nil {
+			return err
+		}
+		if err := s.linger(ctx); err != nil {
 			return err
 		}
 		s.step()

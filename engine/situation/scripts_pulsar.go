@@ -71,7 +71,7 @@ var fullLedger = script{
 		rate := fillingRate(limits)
 		s.name("rate", strconv.Itoa(rate))
 		s.name("entries", strconv.FormatInt(limits.Entries, 10))
-		s.name("age", limits.Age.String())
+		s.name("age", limits.Age.Round(time.Second).String())
 		s.step()
 		topic := s.ownTopic("full-ledger")
 		if err := s.stream(ctx, topic, rate, min(8, 1+rate/400)); err != nil {
@@ -233,6 +233,9 @@ func (s *stage) shareHalf(ctx context.Context, topics []string, parent, owner st
 	s.name("half", half)
 	s.name("other", other)
 	s.step()
+	if err := s.linger(ctx); err != nil {
+		return err
+	}
 	id := strings.TrimPrefix(registered.Broker, "http://")
 	if err := s.player.config.Administration.UnloadBundle(ctx, administration.PulsarBundle{Namespace: pulsarNamespace, Bundle: half}, id); err != nil {
 		return err

@@ -109,6 +109,8 @@ type Config struct {
 	World func(ctx context.Context) (*world.State, error)
 }
 
+	// Linger is how long a state of the story stays before the story goes on, so that people see it; 2 s unless told. Nothing depends on it.
+	Linger time.Duration
 // patience bounds how long a run may take in all; each condition comes about well within it, at the slower pace too. A script that
 // waits for what is configured to take longer has a patience of its own.
 const patience = 5 * time.Minute
