@@ -36,6 +36,7 @@ type timeouts struct {
 	groupInitialDelay   time.Duration // group.initial.rebalance.delay.ms
 	shutdownBackoff     time.Duration // controlled.shutdown.retry.backoff.ms
 	lostBookieRecovery  time.Duration // lostBookieRecoveryDelay
+	openLedgerGrace     time.Duration // openLedgerRereplicationGracePeriod
 	leaderRebalance     time.Duration // leader.imbalance.check.interval.seconds
 	retentionCheck      time.Duration // log.retention.check.interval.ms
 	offsetsPartitions   int           // offsets.topic.num.partitions
@@ -59,6 +60,7 @@ func (p Pace) timeouts() timeouts {
 			groupInitialDelay:   3 * time.Second,
 			shutdownBackoff:     5 * time.Second,
 			lostBookieRecovery:  0,
+			openLedgerGrace:     30 * time.Second,
 			leaderRebalance:     5 * time.Minute,
 			retentionCheck:      5 * time.Minute,
 			offsetsPartitions:   50,
@@ -78,9 +80,10 @@ func (p Pace) timeouts() timeouts {
 		replicaLagMax:       5 * time.Second,
 		groupInitialDelay:   0,
 		shutdownBackoff:     200 * time.Millisecond, // when all brokers leave at once, nobody can take the partitions
-		lostBookieRecovery:  10 * time.Second,
-		retentionCheck:      2 * time.Second,  // old segments go while one watches
-		leaderRebalance:     10 * time.Second, // a broker that was started again leads again while one watches
+		lostBookieRecovery:  5 * time.Second,        // so that one sees what is under-replicated
+		openLedgerGrace:     time.Minute,            // who tries things out does not write all the time
+		retentionCheck:      2 * time.Second,        // old segments go while one watches
+		leaderRebalance:     10 * time.Second,       // a broker that was started again leads again while one watches
 		offsetsPartitions:   12,
 		pulsarInactiveTopic: -1,
 		ledgerEntries:       10_000, // so that a ledger fills up while one watches

@@ -147,7 +147,10 @@ func makeBookie(config Config, pace timeouts, surroundings Surroundings) (driver
 		ZooKeeper:      config.ZooKeeper,
 		SessionTimeout: pace.bookieSession,
 
-		DiskCheckInterval: pace.bookieDiskCheck,
+		DiskCheckInterval:       pace.bookieDiskCheck,
+		AutoRecovery:            true,
+		LostBookieRecoveryDelay: pace.lostBookieRecovery,
+		OpenLedgerGrace:         pace.openLedgerGrace,
 
 		Network: surroundings.Network,
 		Disk:    surroundings.Disk,

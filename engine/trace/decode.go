@@ -67,7 +67,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[SessionDisconnected], add[SessionEnded], add[ZnodeCreated], add[ZnodeChanged], add[ZnodeDeleted], add[WatchSet], add[WatchFired],
 		add[KafkaBrokerRegistered], add[KafkaControllerElected], add[KafkaControllerResigned], add[KafkaControllerRefused], add[KafkaTopicCreated],
 		add[KafkaTopicDeleted], add[KafkaPartitionStateChanged], add[KafkaReplicaRoleChanged], add[KafkaAppended],
-		add[KafkaHighWatermarkAdvanced], add[KafkaFollowerFetched], add[KafkaLogStartAdvanced], add[KafkaTruncated], add[KafkaReplicaDamaged],
+		add[KafkaHighWatermarkAdvanced], add[KafkaFollowerFetched], add[KafkaLogStartAdvanced], add[KafkaTruncated],
 		add[KafkaISRChanged], add[KafkaAcknowledged], add[KafkaRequestDelayed], add[KafkaGroupChanged], add[KafkaOffsetCommitted],
 		add[KafkaReactorMeasured], add[KafkaProduceRefused], add[KafkaLogShapeChanged],
 		add[PulsarBrokerRegistered], add[PulsarLeaderElected], add[PulsarBundleOwned], add[PulsarBundleReleased],
@@ -77,6 +77,8 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[PulsarSubscriptionDeleted], add[PulsarBrokerMeasured], add[PulsarSubscriptionMeasured],
 		add[BookieRegistered], add[BookieModeChanged], add[LedgerOpened], add[LedgerMetadataRead], add[LedgerEnsembleChanged], add[LedgerFenced], add[LedgerRecoveryStarted],
 		add[LedgerClosed], add[LedgerDeleted], add[EntryStored], add[LastAddConfirmedAdvanced],
+		add[AuditorElected], add[LedgerUnderReplicated], add[ReplicationStarted], add[FragmentReplicated], add[ReplicationPostponed],
+		add[LedgerReplicated],
 	} {
 		addOne(all)
 	}

@@ -20,8 +20,7 @@ func (s *State) Apply(record trace.Record) {
 		trace.KafkaTopicCreated, trace.KafkaTopicDeleted, trace.KafkaPartitionStateChanged, trace.KafkaISRChanged:
 		s.applyKafkaCluster(record.Node, event)
 	case trace.KafkaReplicaRoleChanged, trace.KafkaAppended, trace.KafkaHighWatermarkAdvanced, trace.KafkaFollowerFetched,
-		trace.KafkaLogStartAdvanced, trace.KafkaTruncated, trace.KafkaReplicaDamaged, trace.KafkaAcknowledged, trace.KafkaProduceRefused,
-		trace.KafkaLogShapeChanged:
+		trace.KafkaLogStartAdvanced, trace.KafkaTruncated, trace.KafkaAcknowledged, trace.KafkaProduceRefused, trace.KafkaLogShapeChanged:
 		s.applyKafkaReplica(record.Node, event)
 	case trace.KafkaReactorMeasured:
 		s.kafkaReactorMeasured(record.Node, event)
@@ -39,5 +38,8 @@ func (s *State) Apply(record trace.Record) {
 	case trace.BookieRegistered, trace.BookieModeChanged, trace.LedgerOpened, trace.LedgerMetadataRead, trace.LedgerEnsembleChanged, trace.LedgerFenced, trace.LedgerRecoveryStarted,
 		trace.LedgerClosed, trace.LedgerDeleted, trace.EntryStored, trace.LastAddConfirmedAdvanced:
 		s.applyBookKeeper(record.Node, event)
+	case trace.AuditorElected, trace.LedgerUnderReplicated, trace.ReplicationStarted, trace.FragmentReplicated, trace.ReplicationPostponed,
+		trace.LedgerReplicated:
+		s.applyReplication(record.Node, event)
 	}
 }

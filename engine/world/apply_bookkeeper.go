@@ -34,7 +34,7 @@ func (s *State) applyBookKeeper(node string, event trace.Event) {
 		s.ledgerDeleted(event.Ledger)
 	case trace.LedgerEnsembleChanged:
 		if ledger := s.ledger(event.Ledger); ledger != nil {
-			ledger.ensembleChanged(event)
+			ledger.placed(event.FirstEntry, event.Ensemble)
 		}
 	case trace.LedgerFenced:
 		if ledger := s.ledger(event.Ledger); ledger != nil {
@@ -108,11 +108,11 @@ func (s *State) ledgerDeleted(id int64) {
 	}
 }
 
-// ensembleChanged: a writer whose bookie died goes on with another ensemble from its next entry on; when that entry is the first of the
-// present ensemble, or when autorecovery copied an old fragment, an ensemble is replaced.
-func (ledger *Ledger) ensembleChanged(event trace.LedgerEnsembleChanged) {
-	changed := LedgerEnsemble{FirstEntry: event.FirstEntry, Bookies: present(event.Ensemble)}
-	at, found := slices.BinarySearchFunc(ledger.Ensembles, event.FirstEntry, func(one LedgerEnsemble, first int64) int {
+// placed: a writer whose bookie died goes on with another ensemble from its next entry on; when that entry is the first of the present
+// ensemble, or when autorecovery copied an old fragment, an ensemble is replaced.
+func (ledger *Ledger) placed(first int64, bookies []string) {
+	changed := LedgerEnsemble{FirstEntry: first, Bookies: present(bookies)}
+	at, found := slices.BinarySearchFunc(ledger.Ensembles, first, func(one LedgerEnsemble, first int64) int {
 		return cmp.Compare(one.FirstEntry, first)
 	})
 	if found {

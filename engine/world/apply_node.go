@@ -65,6 +65,7 @@ func (s *State) forgetMemoryOf(name string) {
 	s.forgetEnsembleServer(name)
 	s.forgetKafkaBroker(name)
 	s.forgetPulsarBroker(name)
+	s.forgetAutorecovery(name)
 	if s.ensembleUnseen() {
 		s.forgetRegistrationsOf(name)
 	}

@@ -78,6 +78,11 @@ func (p Pulsar) clone() Pulsar {
 		}
 		ledger.FencedBy = slices.Clone(ledger.FencedBy)
 		ledger.Stored = cloneMap(ledger.Stored, nil)
+		if ledger.UnderReplication != nil {
+			lacks := *ledger.UnderReplication
+			lacks.Missing, lacks.Lost, lacks.Replacements = slices.Clone(lacks.Missing), slices.Clone(lacks.Lost), slices.Clone(lacks.Replacements)
+			ledger.UnderReplication = &lacks
+		}
 	})
 	return p
 }

@@ -62,7 +62,31 @@ func crafted() []trace.Record {
 	start("kafka-8", "kafka", 8, nil)
 	r.at("kafka-8", trace.DiskChanged{Full: true})
 	r.fullBookies()
+	r.autorecovery()
 	return r.records
+}
+
+// autorecovery: copies are made, and cannot be made; a worker and the auditor die; marks of ledgers that nobody knows.
+func (r *run) autorecovery() {
+	const first, second, third = "127.0.0.1:3181", "127.0.0.1:3182", "127.0.0.1:3183"
+	r.at("bookie-1", trace.AuditorElected{Bookie: first}, trace.LedgerUnderReplicated{Ledger: 9, Missing: []string{third}},
+		trace.LedgerUnderReplicated{Ledger: 9, Missing: []string{third, second}}, trace.LedgerUnderReplicated{Ledger: 3, Missing: []string{second}},
+		trace.LedgerUnderReplicated{Ledger: 77, Missing: []string{second}},
+		trace.ReplicationPostponed{Ledger: 3, Reason: "open", Detail: "its writer has time"})
+	started := trace.ReplicationStarted{Ledger: 9, FirstEntry: 3, LastEntry: 5, Lost: []string{third}, Replacements: []string{first}}
+	r.at("bookie-2", started, trace.ReplicationStarted{Ledger: 77, FirstEntry: 0, LastEntry: 1, Lost: []string{second}, Replacements: []string{first}},
+		trace.NodeStopped{Reason: "killed"})
+	r.at("bookie-4", started)
+	r.at("bookie-1", trace.EntryStored{Ledger: 9, Entry: 5, Bytes: 100, Recovery: true})
+	r.at("bookie-4", trace.FragmentReplicated{Ledger: 9, FirstEntry: 3, LastEntry: 5, Ensemble: []string{second, first}, Lost: []string{third},
+		Replacements: []string{first}, Entries: 2, Bytes: 200},
+		trace.ReplicationPostponed{Ledger: 9, Reason: "noCopy", Detail: "entry 0"},
+		trace.FragmentReplicated{Ledger: 77, FirstEntry: 0, LastEntry: 1, Ensemble: []string{first}, Lost: []string{second}, Replacements: []string{first}},
+		trace.ReplicationPostponed{Ledger: 77, Reason: "noBookie"}, trace.LedgerReplicated{Ledger: 77},
+		trace.FragmentReplicated{Ledger: 1, FirstEntry: 2, LastEntry: 2, Ensemble: []string{first, third}, Lost: []string{second}, Replacements: []string{third}},
+		trace.LedgerReplicated{Ledger: 3})
+	r.at("bookie-1", trace.NodeStopped{Reason: "killed"})
+	r.at("bookie-4", trace.AuditorElected{Bookie: "127.0.0.1:3184"})
 }
 
 // fullBookies: one goes read-only and takes adds again, one comes back read-only and its session expires, of one nothing is known yet.
@@ -236,10 +260,7 @@ func (r *run) deaths() {
 	r.at("kafka-2", trace.KafkaControllerElected{Broker: 2, Epoch: 2},
 		trace.KafkaPartitionStateChanged{KafkaPartition: partition, Leader: -1, LeaderEpoch: 1, ISR: []int32{1}, Replicas: []int32{1, 2}, PartitionEpoch: 2,
 			ControllerEpoch: 2, Reason: "replica-offline"},
-		trace.KafkaReplicaDamaged{KafkaPartition: partition, Course: "stepsAside", LEO: 5},
-		trace.KafkaReplicaDamaged{KafkaPartition: trace.KafkaPartition{Topic: "nowhere"}, Course: "stepsAside", LEO: -1},
 		trace.KafkaTruncated{KafkaPartition: partition, From: 5, To: 4, LeaderEpoch: 1},
-		trace.KafkaReplicaDamaged{KafkaPartition: partition, Course: "beginsAnew", LEO: 4},
 		trace.KafkaControllerResigned{Broker: 2, Epoch: 2, Reason: "session expired"},
 		trace.KafkaControllerElected{Broker: 2, Epoch: 3},
 		trace.KafkaControllerRefused{Controller: 1, Epoch: 1, Newest: 3, API: "LeaderAndISR"})

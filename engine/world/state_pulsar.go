@@ -13,6 +13,8 @@ type Pulsar struct {
 	Ledgers map[string]*Ledger `json:"ledgers"`
 	// Bookies by BookKeeper's name for them, host:port.
 	Bookies map[string]*Bookie `json:"bookies"`
+	// Auditor is the bookie (node name) whose autorecovery marks ledgers that lack copies, empty while there is none.
+	Auditor string `json:"auditor"`
 	// Lookups is the last answers to the question who serves a topic, oldest first, 16 at most.
 	Lookups []Lookup `json:"lookups"`
 }
@@ -145,6 +147,22 @@ type Ledger struct {
 	FencedBy []string `json:"fencedBy"`
 	// Stored: by bookie (host:port), what it has in its journal.
 	Stored map[string]*Stored `json:"stored"`
+	// UnderReplication is there while autorecovery has the ledger marked as lacking copies.
+	UnderReplication *UnderReplication `json:"underReplication,omitempty"`
+}
+
+// UnderReplication is what autorecovery does about a ledger that lacks copies. Bookies are named by host:port.
+type UnderReplication struct {
+	// Missing are the lost bookies, as the auditor has marked it.
+	Missing []string `json:"missing"`
+	// Worker is the node that copies the entries FirstEntry to LastEntry now: what Lost[i] held goes to Replacements[i]. Empty: nobody does.
+	Worker       string   `json:"worker"`
+	FirstEntry   int64    `json:"firstEntry"`
+	LastEntry    int64    `json:"lastEntry"`
+	Lost         []string `json:"lost"`
+	Replacements []string `json:"replacements"`
+	// Postponed: why a worker could not do it: open, noCopy, noBookie, failed; empty: it has not been tried, or is done now.
+	Postponed string `json:"postponed"`
 }
 
 // LedgerEnsemble is the bookies that take a ledger's entries from FirstEntry on.

@@ -26,6 +26,7 @@ import (
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/pulsar/autorecovery"
 	"twinlog/engine/pulsar/bookkeeper/metadata"
 	"twinlog/engine/trace"
 )
@@ -53,6 +54,11 @@ type Config struct {
 	// DiskCheckInterval is how often the bookie looks whether its disk is full, and when it is, whether there is room again
 	// (diskCheckInterval); default 10 s.
 	DiskCheckInterval time.Duration
+	// AutoRecovery makes the bookie look after ledgers that lost copies, wherever they are (autoRecoveryDaemonEnabled); see package
+	// autorecovery, also for the two times.
+	AutoRecovery            bool
+	LostBookieRecoveryDelay time.Duration
+	OpenLedgerGrace         time.Duration
 	// RoomNeeded is what must fit on the disk before adds are taken again; default 4 MiB, about a batch of the journal.
 	RoomNeeded int64
 }
@@ -187,6 +193,7 @@ func (b *Bookie) serve(ctx context.Context) error {
 	group.Go(func() error { return b.join(groupContext, session) })
 	group.Go(func() error { return b.watchSpace(groupContext) })
 	group.Go(func() error { return b.collect(groupContext, session.Store) })
+	group.Go(func() error { return b.recoverLedgers(groupContext, session) })
 	group.Go(func() error {
 		<-groupContext.Done()
 		listener.Close()
@@ -197,6 +204,26 @@ func (b *Bookie) serve(ctx context.Context) error {
 		return fmt.Errorf("bookie %s: %w", b.address, err)
 	}
 	return nil
+}
+
+// recoverLedgers runs the bookie's autorecovery from when it is registered until ctx ends.
+func (b *Bookie) recoverLedgers(ctx context.Context, session metadata.Session) error {
+	if !b.config.AutoRecovery {
+		return nil
+	}
+	select {
+	case <-b.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	recovery, err := autorecovery.New(autorecovery.Config{
+		Bookie: b.address, Session: session, Network: b.config.Network, Tracer: b.tracer, Logger: b.logger,
+		LostBookieRecoveryDelay: b.config.LostBookieRecoveryDelay, OpenLedgerGrace: b.config.OpenLedgerGrace,
+	})
+	if err != nil {
+		return err
+	}
+	return recovery.Run(ctx)
 }
 
 // accept serves connections; it returns after the last one ended.

@@ -61,6 +61,16 @@ func (w *Writer) changedEnsemble(changed *metadata.Versioned, err error) {
 	w.change(next)
 }
 
+// copiesMoved takes on metadata in which older fragments are on other bookies. The fragment that is being written is this writer's own
+// business: when it differs, a change of its own is under way, or the ledger is somebody else's by now, which the next answer says.
+func (w *Writer) copiesMoved(now *metadata.Versioned) {
+	known := w.metadata.Load()
+	current, own := now.CurrentSegment(), known.CurrentSegment()
+	if now.Version > known.Version && current.FirstEntry == own.FirstEntry && slices.Equal(current.Bookies, own.Bookies) {
+		w.metadata.Store(now)
+	}
+}
+
 // changeEnsemble chooses replacements and writes the metadata, unless it is recovery's: what recovery changes it writes when it closes.
 func (c *Client) changeEnsemble(ctx context.Context, id int64, current metadata.Versioned, change ledger.Change, local bool) (metadata.Versioned, error) {
 	available, suspect, pick := c.choice()

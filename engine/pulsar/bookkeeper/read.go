@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"twinlog/engine/pulsar/bookkeeper/metadata"
@@ -21,6 +22,8 @@ type Entry struct {
 	Entry   int64
 	Payload []byte
 	Length  int64 // payload bytes of the ledger up to and including this entry
+
+	sealed []byte // as it lies on a bookie
 }
 
 // maxRangeRead bounds the entries of one read.
@@ -30,8 +33,10 @@ const maxRangeRead = 1024
 type Reader struct {
 	client   *Client
 	id       int64
-	metadata ledger.Metadata
+	metadata ledger.Metadata // as the ledger was opened
 	sealer   *ledger.Sealer
+	// copies is the metadata with the bookies that have the entries now: those that were lost were replaced meanwhile.
+	copies atomic.Pointer[ledger.Metadata]
 }
 
 // OpenOptions say how a ledger is opened.
@@ -52,7 +57,7 @@ func (c *Client) OpenLedger(ctx context.Context, id int64, options OpenOptions) 
 	if !slices.Equal(found.Password, options.Password) {
 		return nil, fmt.Errorf("ledger %d: %w", id, ledger.ErrUnauthorized)
 	}
-	c.tracer.Emit(metadataRead(id, found.Metadata))
+	c.tracer.Emit(MetadataRead(id, found.Metadata))
 	if options.Recover && found.State != ledger.Closed {
 		if found, err = c.recover(ctx, id, found); err != nil {
 			return nil, err
@@ -62,10 +67,13 @@ func (c *Client) OpenLedger(ctx context.Context, id int64, options OpenOptions) 
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{client: c, id: id, metadata: found.Metadata, sealer: sealer}, nil
+	r := &Reader{client: c, id: id, metadata: found.Metadata, sealer: sealer}
+	r.copies.Store(&found.Metadata)
+	return r, nil
 }
 
-func metadataRead(id int64, m ledger.Metadata) trace.LedgerMetadataRead {
+// MetadataRead is what a reader tells of the metadata that it found.
+func MetadataRead(id int64, m ledger.Metadata) trace.LedgerMetadataRead {
 	event := trace.LedgerMetadataRead{Ledger: id, State: "open", WriteQuorum: m.WriteQuorum, AckQuorum: m.AckQuorum, LastEntry: m.LastEntry,
 		Length: m.Length, ManagedLedger: string(m.Custom["pulsar/managed-ledger"]), Cursor: string(m.Custom["pulsar/cursor"])}
 	switch m.State {
@@ -97,12 +105,35 @@ func (r *Reader) Read(ctx context.Context, first, last int64) ([]Entry, error) {
 	if r.metadata.State == ledger.Closed && last > r.metadata.LastEntry {
 		return nil, fmt.Errorf("ledger %d: read of entry %d beyond the last entry %d: %w", r.id, last, r.metadata.LastEntry, ErrNoEntry)
 	}
-	return r.client.readEntries(ctx, r.id, r.metadata, r.sealer, first, last)
+	known := *r.copies.Load()
+	entries, err := r.client.readEntries(ctx, r.id, known, r.sealer, first, last)
+	if err == nil || ctx.Err() != nil {
+		return entries, err
+	}
+	now, moved := r.client.copiesMoved(r.id, known)
+	if !moved {
+		return nil, err
+	}
+	r.copies.Store(&now.Metadata)
+	return r.client.readEntries(ctx, r.id, now.Metadata, r.sealer, first, last)
+}
+
+// copiesMoved tells whether a ledger's entries lie on other bookies than is known, which is worth asking when they cannot be read there.
+func (c *Client) copiesMoved(id int64, known ledger.Metadata) (metadata.Versioned, bool) {
+	now, err := metadata.ReadLedger(c.config.Store, id)
+	if err != nil {
+		return now, false
+	}
+	same := slices.EqualFunc(now.Segments, known.Segments, func(a, b ledger.Segment) bool {
+		return a.FirstEntry == b.FirstEntry && slices.Equal(a.Bookies, b.Bookies)
+	})
+	return now, !same
 }
 
 // entryRead is one entry on its way: bookies of its write set are asked one after the other, the next one when one fails or takes long.
 type entryRead struct {
 	entry   int64
+	place   int      // in the answer
 	bookies []string // in the order in which they are asked
 	asked   int
 	answers int
@@ -118,16 +149,24 @@ type readAnswer struct {
 	err      error
 }
 
-// readEntries reads a range; all entries are under way at the same time.
+// readEntries reads a range.
 func (c *Client) readEntries(ctx context.Context, id int64, m ledger.Metadata, sealer *ledger.Sealer, first, last int64) ([]Entry, error) {
 	if first < 0 || last < first || last-first >= maxRangeRead {
 		return nil, fmt.Errorf("ledger %d: read of entries %d to %d: a range of 1 to %d is possible", id, first, last, maxRangeRead)
 	}
-	count := int(last - first + 1)
+	entries, err := c.readEach(ctx, id, m, sealer, int(last-first+1), func(i int) int64 { return first + int64(i) })
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("read ledger %d entries %d to %d: %w", id, first, last, err)
+	}
+	return entries, err
+}
+
+// readEach reads single entries; all are under way at the same time.
+func (c *Client) readEach(ctx context.Context, id int64, m ledger.Metadata, sealer *ledger.Sealer, count int, at func(i int) int64) ([]Entry, error) {
 	answers := make(chan readAnswer, count*m.WriteQuorum) // every bookie answers once: nobody waits
 	reads := make([]*entryRead, count)
 	for i := range reads {
-		reads[i] = &entryRead{entry: first + int64(i), bookies: c.readOrder(m, first+int64(i))}
+		reads[i] = &entryRead{entry: at(i), place: i, bookies: c.readOrder(m, at(i))}
 		c.ask(id, reads[i], answers)
 	}
 	entries := make([]Entry, count)
@@ -136,7 +175,7 @@ func (c *Client) readEntries(ctx context.Context, id int64, m ledger.Metadata, s
 	for open := count; open > 0; {
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("read ledger %d entries %d to %d: %w", id, first, last, ctx.Err())
+			return nil, ctx.Err()
 		case <-impatience.C:
 			for _, read := range reads {
 				if !read.done && read.asked < len(read.bookies) {
@@ -144,7 +183,7 @@ func (c *Client) readEntries(ctx context.Context, id int64, m ledger.Metadata, s
 				}
 			}
 		case answer := <-answers:
-			finished, err := c.takeAnswer(id, answer, sealer, answers, &entries[answer.read.entry-first])
+			finished, err := c.takeAnswer(id, answer, sealer, answers, &entries[answer.read.place])
 			if err != nil {
 				return nil, err
 			}
@@ -191,7 +230,7 @@ func (c *Client) takeAnswer(id int64, answer readAnswer, sealer *ledger.Sealer, 
 	if outcome == ledger.OK {
 		header, payload, err := sealer.Unseal(answer.response.Body, read.entry)
 		if err == nil {
-			*entry = Entry{Entry: read.entry, Payload: payload, Length: header.Length}
+			*entry = Entry{Entry: read.entry, Payload: payload, Length: header.Length, sealed: answer.response.Body}
 			read.done = true
 			return true, nil
 		}

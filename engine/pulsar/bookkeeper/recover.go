@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"twinlog/engine/pulsar/bookkeeper/metadata"
 	"twinlog/engine/pulsar/bookkeeper/wire"
@@ -34,12 +35,14 @@ func (c *Client) recover(ctx context.Context, id int64, found metadata.Versioned
 	if err != nil {
 		return metadata.Versioned{}, fmt.Errorf("recover ledger %d: %w", id, err)
 	}
+	begin := inRecovery.CurrentSegment().FirstEntry
 	closed, err := c.updateMetadata(ctx, id, inRecovery, func(m ledger.Metadata) (ledger.Metadata, error) {
 		if m.State == ledger.Closed {
 			found.Metadata = m
 			return m, errClosed
 		}
-		m.Segments = segments
+		// What lies before the fragment that was recovered may have been copied to other bookies meanwhile, and is not ours.
+		m.Segments = append(segmentsBefore(m, begin), segmentsFrom(segments, begin)...)
 		return m.WithClosed(last, length), nil
 	})
 	if errors.Is(err, errClosed) {
@@ -50,6 +53,14 @@ func (c *Client) recover(ctx context.Context, id int64, found metadata.Versioned
 	}
 	c.tracer.Emit(trace.LedgerClosed{Ledger: id, LastEntry: closed.LastEntry, Length: closed.Length, Recovered: true})
 	return closed, nil
+}
+
+func segmentsBefore(m ledger.Metadata, first int64) []ledger.Segment {
+	return slices.DeleteFunc(slices.Clone(m.Segments), func(one ledger.Segment) bool { return one.FirstEntry >= first })
+}
+
+func segmentsFrom(segments []ledger.Segment, first int64) []ledger.Segment {
+	return slices.DeleteFunc(slices.Clone(segments), func(one ledger.Segment) bool { return one.FirstEntry < first })
 }
 
 // recoveryEvent is an answer to one of recovery's reads, or the end of one of its adds.

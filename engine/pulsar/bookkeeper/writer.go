@@ -57,7 +57,7 @@ type waitingAdd struct {
 	done   func(entry int64, err error)
 }
 
-// writerEvent is one of: an add, an answer, the end of an ensemble change, a wish to close.
+// writerEvent is one of: an add, an answer, the end of an ensemble change, the news that autorecovery moved copies, a wish to close.
 type writerEvent struct {
 	kind    writerEventKind
 	payload []byte
@@ -76,6 +76,7 @@ const (
 	eventAdd writerEventKind = iota
 	eventAnswer
 	eventChanged
+	eventMoved
 	eventClose
 )
 
@@ -167,7 +168,17 @@ func (w *Writer) Read(ctx context.Context, first, last int64) ([]Entry, error) {
 	if last > w.LastAddConfirmed() {
 		return nil, fmt.Errorf("ledger %d: read of entry %d beyond the last add confirmed %d", w.id, last, w.LastAddConfirmed())
 	}
-	return w.client.readEntries(ctx, w.id, w.metadata.Load().Metadata, w.sealer, first, last)
+	known := w.metadata.Load().Metadata
+	entries, err := w.client.readEntries(ctx, w.id, known, w.sealer, first, last)
+	if err == nil || ctx.Err() != nil {
+		return entries, err
+	}
+	now, moved := w.client.copiesMoved(w.id, known)
+	if !moved {
+		return nil, err
+	}
+	w.mailbox.post(writerEvent{kind: eventMoved, changed: &now})
+	return w.client.readEntries(ctx, w.id, now.Metadata, w.sealer, first, last)
 }
 
 // Close waits for the adds that are under way and closes the ledger at the last one that is acknowledged. When the writer has failed
@@ -236,6 +247,8 @@ func (w *Writer) take(event *writerEvent) {
 		w.change(w.rules.Answer(event.send, event.outcome))
 	case eventChanged:
 		w.changedEnsemble(event.changed, event.err)
+	case eventMoved:
+		w.copiesMoved(event.changed)
 	case eventClose:
 		w.closing = append(w.closing, event.closed)
 	}

@@ -104,6 +104,68 @@ export interface LastAddConfirmedAdvanced {
   folded?: number;
 }
 
+/**
+ * AuditorElected: the autorecovery of this bookie is the auditor now: it looks which bookies are lost, and marks the ledgers that counted
+ * on them.
+ */
+export interface AuditorElected {
+  bookie: string;
+}
+
+/**
+ * LedgerUnderReplicated: the auditor has marked the ledger under /ledgers/underreplication/ledgers, or has added to the mark. Missing is
+ * the whole mark: the bookies whose copies are lost.
+ */
+export interface LedgerUnderReplicated {
+  ledger: number;
+  missing: string[] | null;
+}
+
+/**
+ * ReplicationStarted: a worker, which has the ledger's lock, begins to copy what the lost bookies held of the entries FirstEntry to
+ * LastEntry. Replacements[i] gets what Lost[i] had.
+ */
+export interface ReplicationStarted {
+  ledger: number;
+  firstEntry: number;
+  lastEntry: number;
+  lost: string[] | null;
+  replacements: string[] | null;
+}
+
+/** FragmentReplicated: the copies are there, and the ledger's metadata names the new bookies for its entries from FirstEntry on. */
+export interface FragmentReplicated {
+  ledger: number;
+  firstEntry: number;
+  lastEntry: number;
+  /** in striping order */
+  ensemble: string[] | null;
+  lost: string[] | null;
+  replacements: string[] | null;
+  /** copies made */
+  entries: number;
+  bytes: number;
+}
+
+/** ReplicationPostponed: the ledger stays marked, and the worker tries again later. */
+export interface ReplicationPostponed {
+  ledger: number;
+  /**
+   * Reason: open (its writer may replace the lost bookie itself, and gets time to), noCopy (no bookie that is there has an entry),
+   * noBookie (none is there to take the copies), failed.
+   */
+  reason: string;
+  detail?: string;
+}
+
+/**
+ * LedgerReplicated: nothing of the ledger lacks copies any more, and its mark is gone. Without a fragment that was replicated before, the
+ * lost bookie has come back, or the ledger was deleted.
+ */
+export interface LedgerReplicated {
+  ledger: number;
+}
+
 /** EnsembleRoleChanged: a server of the ensemble became follower, candidate or leader of a term. */
 export interface EnsembleRoleChanged {
   term: number;
@@ -335,17 +397,6 @@ export interface KafkaTruncated extends KafkaPartition {
   /** LEO after */
   to: number;
   leaderEpoch: number;
-}
-
-/** KafkaReplicaDamaged: a broker found that the log of one of its replicas does not hold all that was in it, and what it does about that. */
-export interface KafkaReplicaDamaged extends KafkaPartition {
-  /**
-   * Course is stepsAside: it asks the controller to take the replica out of the ISR, so that another one leads. The last member stays, and
-   * the partition is offline if it cannot be read. Or beginsAnew: the replica is out of the ISR, its log was cut, and it follows.
-   */
-  course: string;
-  /** where the log ends; -1: it cannot be read */
-  leo: number;
 }
 
 /** KafkaISRChanged: the leader's committed ISR changed. */
@@ -1085,8 +1136,6 @@ export interface WorldKafkaPartition {
 export interface WorldKafkaLog {
   /** leader, follower, offline */
   role: string;
-  /** Damaged: its broker found that it does not hold all that was in it, and waits for a role in which it may begin it anew. */
-  damaged: boolean;
   leaderEpoch: number;
   logStart: number;
   /** offset after the last record */
@@ -1196,6 +1245,8 @@ export interface WorldPulsar {
   ledgers: Record<string, WorldLedger>;
   /** Bookies by BookKeeper's name for them, host:port. */
   bookies: Record<string, WorldBookie>;
+  /** Auditor is the bookie (node name) whose autorecovery marks ledgers that lack copies, empty while there is none. */
+  auditor: string;
   /** Lookups is the last answers to the question who serves a topic, oldest first, 16 at most. */
   lookups: WorldLookup[];
 }
@@ -1359,6 +1410,22 @@ export interface WorldLedger {
   fencedBy: string[];
   /** Stored: by bookie (host:port), what it has in its journal. */
   stored: Record<string, WorldStored>;
+  /** UnderReplication is there while autorecovery has the ledger marked as lacking copies. */
+  underReplication?: WorldUnderReplication;
+}
+
+/** UnderReplication is what autorecovery does about a ledger that lacks copies. Bookies are named by host:port. */
+export interface WorldUnderReplication {
+  /** Missing are the lost bookies, as the auditor has marked it. */
+  missing: string[];
+  /** Worker is the node that copies the entries FirstEntry to LastEntry now: what Lost[i] held goes to Replacements[i]. Empty: nobody does. */
+  worker: string;
+  firstEntry: number;
+  lastEntry: number;
+  lost: string[];
+  replacements: string[];
+  /** Postponed: why a worker could not do it: open, noCopy, noBookie, failed; empty: it has not been tried, or is done now. */
+  postponed: string;
 }
 
 /** LedgerEnsemble is the bookies that take a ledger's entries from FirstEntry on. */
@@ -2022,10 +2089,12 @@ export interface WireRecords {
 
 /** The data of each kind of event. */
 export interface EventByKind {
+  "bookkeeper.auditorElected": AuditorElected;
   "bookkeeper.bookieModeChanged": BookieModeChanged;
   "bookkeeper.bookieRegistered": BookieRegistered;
   "bookkeeper.ensembleChanged": LedgerEnsembleChanged;
   "bookkeeper.entryStored": EntryStored;
+  "bookkeeper.fragmentReplicated": FragmentReplicated;
   "bookkeeper.lastAddConfirmedAdvanced": LastAddConfirmedAdvanced;
   "bookkeeper.ledgerClosed": LedgerClosed;
   "bookkeeper.ledgerDeleted": LedgerDeleted;
@@ -2033,6 +2102,10 @@ export interface EventByKind {
   "bookkeeper.ledgerOpened": LedgerOpened;
   "bookkeeper.metadataRead": LedgerMetadataRead;
   "bookkeeper.recoveryStarted": LedgerRecoveryStarted;
+  "bookkeeper.replicated": LedgerReplicated;
+  "bookkeeper.replicationPostponed": ReplicationPostponed;
+  "bookkeeper.replicationStarted": ReplicationStarted;
+  "bookkeeper.underReplicated": LedgerUnderReplicated;
   "ensemble.commitAdvanced": EnsembleCommitAdvanced;
   "ensemble.logAppended": EnsembleLogAppended;
   "ensemble.roleChanged": EnsembleRoleChanged;
@@ -2062,7 +2135,6 @@ export interface EventByKind {
   "kafka.partitionStateChanged": KafkaPartitionStateChanged;
   "kafka.produceRefused": KafkaProduceRefused;
   "kafka.reactorMeasured": KafkaReactorMeasured;
-  "kafka.replicaDamaged": KafkaReplicaDamaged;
   "kafka.replicaRoleChanged": KafkaReplicaRoleChanged;
   "kafka.requestDelayed": KafkaRequestDelayed;
   "kafka.topicCreated": KafkaTopicCreated;
@@ -2131,10 +2203,12 @@ export type WireFrame = WireSnapshot | WireRecords;
 
 /** Every kind of event that this server can send. */
 export const kinds: readonly Kind[] = [
+  "bookkeeper.auditorElected",
   "bookkeeper.bookieModeChanged",
   "bookkeeper.bookieRegistered",
   "bookkeeper.ensembleChanged",
   "bookkeeper.entryStored",
+  "bookkeeper.fragmentReplicated",
   "bookkeeper.lastAddConfirmedAdvanced",
   "bookkeeper.ledgerClosed",
   "bookkeeper.ledgerDeleted",
@@ -2142,6 +2216,10 @@ export const kinds: readonly Kind[] = [
   "bookkeeper.ledgerOpened",
   "bookkeeper.metadataRead",
   "bookkeeper.recoveryStarted",
+  "bookkeeper.replicated",
+  "bookkeeper.replicationPostponed",
+  "bookkeeper.replicationStarted",
+  "bookkeeper.underReplicated",
   "ensemble.commitAdvanced",
   "ensemble.logAppended",
   "ensemble.roleChanged",
@@ -2171,7 +2249,6 @@ export const kinds: readonly Kind[] = [
   "kafka.partitionStateChanged",
   "kafka.produceRefused",
   "kafka.reactorMeasured",
-  "kafka.replicaDamaged",
   "kafka.replicaRoleChanged",
   "kafka.requestDelayed",
   "kafka.topicCreated",

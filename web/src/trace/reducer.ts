@@ -31,7 +31,7 @@ export function emptyState(): State {
     links: {},
     ensemble: { leader: '', term: 0, servers: {}, applied: { zxid: 0, parts: 0 }, znodes: {}, sessions: {}, fired: [], ended: [] },
     kafka: { controller: { broker: -1, epoch: 0 }, brokers: {}, topics: {}, groups: {}, reactors: {} },
-    pulsar: { leader: '', brokers: {}, bundles: {}, topics: {}, ledgers: {}, bookies: {}, lookups: [] },
+    pulsar: { leader: '', brokers: {}, bundles: {}, topics: {}, ledgers: {}, bookies: {}, lookups: [], auditor: '' },
     dropped: {},
   };
 }

@@ -24,6 +24,7 @@ export type {
   WorldSession as Session,
   WorldState as State,
   WorldSubscription as Subscription,
+  WorldUnderReplication as UnderReplication,
   WorldZnode as Znode,
 } from './events.gen';
 

@@ -1,6 +1,7 @@
 package metadata_test
 
 import (
+	"slices"
 	"testing"
 
 	"twinlog/engine/pulsar/bookkeeper/metadata"
@@ -18,6 +19,23 @@ func FuzzCookie(f *testing.F) {
 		}
 		if again, err := metadata.DecodeCookie(cookie.Encode()); err != nil || again != cookie {
 			t.Errorf("%+v reads again as %+v, %v", cookie, again, err)
+		}
+	})
+}
+
+// FuzzMark: what is read of a mark is what its text says.
+func FuzzMark(f *testing.F) {
+	f.Add("replica: \"127.0.0.1:3181\"\nreplica: \"127.0.0.1:3182\"\nctime: 1700000000123\n")
+	f.Add("replica: \"a\\\"b\"\n\nsomething: 7\n")
+	f.Add("ctime: now\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		mark, err := metadata.DecodeMark(text)
+		if err != nil {
+			return
+		}
+		again, err := metadata.DecodeMark(mark.Encode())
+		if err != nil || !slices.Equal(again.Replicas, mark.Replicas) || !again.Created.Equal(mark.Created) {
+			t.Errorf("%+v reads again as %+v, %v", mark, again, err)
 		}
 	})
 }

@@ -18,6 +18,8 @@ var (
 	ErrNoSuchLedger = errors.New("no such ledger")
 	// ErrConflict: somebody else changed the metadata since it was read.
 	ErrConflict = errors.New("ledger metadata was changed by somebody else")
+	// ErrDamaged: what lies where the metadata should be is no metadata.
+	ErrDamaged = errors.New("ledger metadata cannot be understood")
 )
 
 // Versioned is a ledger's metadata and the znode version that it was read at.
@@ -65,7 +67,7 @@ func ReadLedger(store Store, id int64) (Versioned, error) {
 	}
 	m, err := ledger.DecodeMetadata(value)
 	if err != nil {
-		return Versioned{}, fmt.Errorf("ledger %d: %w", id, err)
+		return Versioned{}, fmt.Errorf("ledger %d: %w: %w", id, ErrDamaged, err)
 	}
 	return Versioned{Metadata: m, Version: stat.Version}, nil
 }

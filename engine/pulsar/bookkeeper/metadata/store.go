@@ -9,6 +9,7 @@ import "github.com/go-zookeeper/zk"
 // zk.ErrNodeExists, zk.ErrBadVersion, …).
 type Store interface {
 	Get(path string) ([]byte, *zk.Stat, error)
+	GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error)
 	Set(path string, data []byte, version int32) (*zk.Stat, error)
 	Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
 	Delete(path string, version int32) error

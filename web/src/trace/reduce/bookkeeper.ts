@@ -1,6 +1,7 @@
 import type { EventData, Ledger, State, TypedRecord } from '../types';
 import { events, own, put } from './maps';
 import { topicOf } from './pulsar';
+import { applyReplication } from './replication';
 
 export function applyBookKeeper(state: State, record: TypedRecord): void {
   const { pulsar } = state;
@@ -17,6 +18,10 @@ export function applyBookKeeper(state: State, record: TypedRecord): void {
     return;
   }
   if (record.kind === 'bookkeeper.ledgerOpened') return ledgerOpened(state, node, record.data);
+  if (record.kind === 'bookkeeper.auditorElected') {
+    pulsar.auditor = node;
+    return;
+  }
   if (record.kind === 'bookkeeper.metadataRead') return ledgerMetadataRead(state, record.data);
   const { ledger: id } = record.data as { ledger: number };
   const ledger = own(pulsar.ledgers, id);
@@ -25,7 +30,7 @@ export function applyBookKeeper(state: State, record: TypedRecord): void {
     case 'bookkeeper.ledgerDeleted':
       return ledgerDeleted(state, id, ledger);
     case 'bookkeeper.ensembleChanged':
-      return ensembleChanged(ledger, record.data);
+      return placed(ledger, record.data.firstEntry, record.data.ensemble);
     case 'bookkeeper.ledgerFenced': {
       const bookie = bookieOf(state, node);
       if (!ledger.fencedBy.includes(bookie)) ledger.fencedBy = [...ledger.fencedBy, bookie].sort();
@@ -50,6 +55,8 @@ export function applyBookKeeper(state: State, record: TypedRecord): void {
       stored.bytes += record.data.bytes;
       return;
     }
+    default:
+      return applyReplication(ledger, record);
   }
 }
 
@@ -104,9 +111,9 @@ function ledgerDeleted(state: State, id: number, ledger: Ledger): void {
 }
 
 /** From its first entry on another ensemble; when that is the first entry of one that is there, the new one takes its place. */
-function ensembleChanged(ledger: Ledger, event: EventData['bookkeeper.ensembleChanged']): void {
-  const changed = { firstEntry: event.firstEntry, bookies: [...(event.ensemble ?? [])] };
-  const others = ledger.ensembles.filter((one) => one.firstEntry !== event.firstEntry);
+export function placed(ledger: Ledger, firstEntry: number, bookies: readonly string[] | null): void {
+  const changed = { firstEntry, bookies: [...(bookies ?? [])] };
+  const others = ledger.ensembles.filter((one) => one.firstEntry !== firstEntry);
   ledger.ensembles = [...others, changed].sort((a, b) => a.firstEntry - b.firstEntry);
 }
 

@@ -1,4 +1,5 @@
 import type { Link, State, TypedRecord } from '../types';
+import { forgetAutorecovery } from './replication';
 import { forgetEnsembleServer } from './ensemble';
 import { forgetKafkaBroker, kafkaBrokerUnregistered } from './kafka';
 import { own, put } from './maps';
@@ -60,6 +61,7 @@ function forgetMemoryOf(state: State, node: string): void {
   forgetEnsembleServer(state, node);
   forgetKafkaBroker(state, node);
   forgetPulsarBroker(state, node);
+  forgetAutorecovery(state, node);
   if (ensembleUnseen(state)) forgetRegistrationsOf(state, node);
 }
 

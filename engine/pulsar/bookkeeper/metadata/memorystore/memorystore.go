@@ -27,6 +27,7 @@ type znode struct {
 	sequence int32
 	children map[string]struct{}
 	watchers []chan zk.Event // of the children
+	readers  []chan zk.Event // of the data
 }
 
 // NewServer returns a server with the root alone.
@@ -98,6 +99,23 @@ func (s *Session) Get(name string) ([]byte, *zk.Stat, error) {
 	return append([]byte(nil), node.data...), &stat, nil
 }
 
+// GetW is zk.Conn's.
+func (s *Session) GetW(name string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	err := s.begin()
+	defer s.server.mu.Unlock()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	node := s.server.znodes[name]
+	if node == nil {
+		return nil, nil, nil, zk.ErrNoNode
+	}
+	reader := make(chan zk.Event, 1)
+	node.readers = append(node.readers, reader)
+	stat := node.stat
+	return append([]byte(nil), node.data...), &stat, reader, nil
+}
+
 // Set is zk.Conn's.
 func (s *Session) Set(name string, data []byte, version int32) (*zk.Stat, error) {
 	err := s.begin()
@@ -116,6 +134,7 @@ func (s *Session) Set(name string, data []byte, version int32) (*zk.Stat, error)
 	node.stat.Version++
 	s.server.changes++
 	node.stat.Mzxid = s.server.changes
+	node.readers = fire(node.readers, zk.Event{Type: zk.EventNodeDataChanged, State: zk.StateConnected, Path: name})
 	stat := node.stat
 	return &stat, nil
 }
@@ -171,6 +190,8 @@ func (s *Session) Delete(name string, version int32) error {
 }
 
 func (s *Server) remove(name string) {
+	deleted := zk.Event{Type: zk.EventNodeDeleted, State: zk.StateConnected, Path: name}
+	s.znodes[name].watchers, s.znodes[name].readers = fire(s.znodes[name].watchers, deleted), fire(s.znodes[name].readers, deleted)
 	delete(s.znodes, name)
 	if parent := s.znodes[path.Dir(name)]; parent != nil {
 		delete(parent.children, path.Base(name))
@@ -179,11 +200,16 @@ func (s *Server) remove(name string) {
 }
 
 func (n *znode) notify(name string) {
-	for _, watcher := range n.watchers {
-		watcher <- zk.Event{Type: zk.EventNodeChildrenChanged, State: zk.StateConnected, Path: name}
+	n.watchers = fire(n.watchers, zk.Event{Type: zk.EventNodeChildrenChanged, State: zk.StateConnected, Path: name})
+}
+
+// fire tells watchers, once each; none are left.
+func fire(watchers []chan zk.Event, event zk.Event) []chan zk.Event {
+	for _, watcher := range watchers {
+		watcher <- event
 		close(watcher)
 	}
-	n.watchers = nil
+	return nil
 }
 
 // Exists is zk.Conn's.
