@@ -29,26 +29,37 @@ interface Place {
   pole: number;
 }
 
+interface Named {
+  topic: string;
+  label: string;
+  at: number;
+}
+
+/** Finds rows for the names; where one of them does not fit as it is, all are shortened: a topic's partitions are named alike. */
+export function placeFlags(topics: readonly Named[], space: FlagSpace): Flag[] {
+  const whole = place(topics, space, (label) => label);
+  return whole.every(({ text }) => text !== '') ? whole : place(topics, space, shortLabel);
+}
+
 /**
- * Finds rows for the names, from the right to the left, so that no pole crosses another name: who does not fit beside the next name on
- * its right goes a row up, or to the left of its pole, is shortened, or is left out.
+ * From the right to the left, so that no pole crosses another name: who does not fit beside the next name on its right goes a row up, or
+ * to the left of its pole, or is left out.
  */
-export function placeFlags(topics: readonly { topic: string; label: string; at: number }[], { width, character, rows }: FlagSpace): Flag[] {
+function place(topics: readonly Named[], { width, character, rows }: FlagSpace, named: (label: string) => string): Flag[] {
   const taken: Place[] = [];
   const flags: Flag[] = [];
   for (const { topic, label, at } of [...topics].sort((a, b) => b.at - a.at)) {
     const pole = at * width;
     const flag = { topic, at, text: '', row: 0, left: false };
-    search: for (const text of new Set([label, shortLabel(label)])) {
-      const size = text.length * character + GAP;
-      for (const left of [false, true]) {
-        for (let row = 0; row < rows; row++) {
-          const place = { from: left ? pole - size : pole, to: left ? pole : pole + size, row, pole };
-          if (place.from < 0 || place.to > width || taken.some((other) => collide(place, other))) continue;
-          Object.assign(flag, { text, row, left });
-          taken.push(place);
-          break search;
-        }
+    const text = named(label);
+    const size = text.length * character + GAP;
+    search: for (const left of [false, true]) {
+      for (let row = 0; row < rows; row++) {
+        const there = { from: left ? pole - size : pole, to: left ? pole : pole + size, row, pole };
+        if (there.from < 0 || there.to > width || taken.some((other) => collide(there, other))) continue;
+        Object.assign(flag, { text, row, left });
+        taken.push(there);
+        break search;
       }
     }
     flags.push(flag);

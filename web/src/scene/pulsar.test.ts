@@ -135,6 +135,11 @@ describe('names above the hash space', () => {
     expect(shortLabel('demo-partition-12')).toBe('demo-12');
     expect(placeFlags([topic('demo-partition-0', 0.2)], { width: 100, character: 7, rows: 1 })[0]!.text).toBe('demo-0');
   });
+
+  it('are all shortened where one of them has to be', () => {
+    const beside = [topic('demo-partition-0', 0.1), topic('demo-partition-1', 0.3), topic('demo-partition-2', 0.9)];
+    expect(placeFlags(beside, { width: 400, character: 7, rows: 1 }).map(({ text }) => text)).toEqual(['demo-0', 'demo-1', 'demo-2']);
+  });
 });
 
 describe('ledgers in fragments', () => {

@@ -26,11 +26,16 @@ function nodeTable({ ensemble, kafka, pulsar, storage }: Scene): Table {
     columns: ['table.node', 'table.role', 'table.state'],
     rows: [
       ...ensemble.servers.map((server) => [server.name, server.raftRole ? { key: `ensemble.${server.raftRole}` as Key } : '', stateOf(server.state)]),
-      ...kafka.brokers.map((broker) => [broker.name, { key: broker.controller ? 'kafka.controller' : 'kafka.broker' } as Text, stateOf(broker.state)]),
-      ...pulsar.brokers.map((broker) => [broker.name, { key: broker.leader ? 'pulsar.leader' : 'pulsar.broker' } as Text, stateOf(broker.state)]),
+      ...kafka.brokers.map((broker) => [broker.name, roleOf('kafka.broker', broker.controller && 'kafka.controller'), stateOf(broker.state)]),
+      ...pulsar.brokers.map((broker) => [broker.name, roleOf('pulsar.broker', broker.leader && 'pulsar.leader'), stateOf(broker.state)]),
       ...storage.bookies.map((bookie) => [bookie.name, { key: bookie.readOnly ? 'storage.bookieReadOnly' : 'storage.bookie' } as Text, stateOf(bookie.state)]),
     ],
   };
+}
+
+/** Who does one thing more than the others of its role is a broker all the same. */
+function roleOf(role: Key, more: Key | false): Text {
+  return more ? { key: 'table.roleAndMore', params: { role: { key: role }, more: { key: more } } } : { key: role };
 }
 
 function partitionTable({ kafka }: Scene, internal: boolean): Table {

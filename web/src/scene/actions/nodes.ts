@@ -21,7 +21,7 @@ export function bothSides(scene: Scene): Action {
       { name: 'action', label: 'do.fault', type: 'choice', options: (['kill', 'stop', 'pause'] as const).map((value) => ({ value, label: `action.${value}` as const })), initial: 'kill' },
     ],
     requests: (values) => victims(text(values, 'topic')).map((node): ApiRequest => ({ method: 'POST', path: `nodes/${node}/${text(values, 'action')}` })),
-    command: (values) => victims(text(values, 'topic')).map((node) => `${nodeCommand(roleOf(node), text(values, 'action') as 'kill')}   # ${node}`).join('\n'),
+    command: (values) => victims(text(values, 'topic')).map((node) => `# ${node}\n${nodeCommand(roleOf(node), text(values, 'action') as 'kill')}`).join('\n'),
   };
 }
 
@@ -40,14 +40,14 @@ export function nodeActions(scene: Scene): Action[] {
 
 const ADDED: Record<string, string> = {
   ensemble: 'zkCli.sh reconfig -add server.4=HOST:2888:3888;2181',
-  kafka: 'bin/kafka-server-start.sh -daemon config/server-4.properties   # with a broker.id of its own',
+  kafka: '# with a broker.id of its own\nbin/kafka-server-start.sh -daemon config/server-4.properties',
   pulsar: 'bin/pulsar-daemon start broker',
   bookie: 'bin/pulsar-daemon start bookie',
 };
 
 const REMOVED: Record<string, (id: string) => string> = {
   ensemble: (id) => `zkCli.sh reconfig -remove ${id}`,
-  kafka: () => 'bin/kafka-server-stop.sh   # after its partitions were moved away',
+  kafka: () => '# after its partitions were moved away\nbin/kafka-server-stop.sh',
   pulsar: () => 'bin/pulsar-daemon stop broker',
   bookie: (id) => `bookkeeper shell decommissionbookie -bookieid bookie-${id}:3181`,
 };
@@ -81,7 +81,7 @@ function crash(nodes: readonly string[]): Action {
     id: 'node-crash', title: 'do.crash', help: 'do.crashHelp', button: 'do.crashNow', dangerous: true,
     fields: [{ name: 'node', label: 'do.node', type: 'choice', options: choices(nodes), initial: nodes.find((node) => node.startsWith('kafka-')) ?? '' }],
     requests: (values) => (text(values, 'node') ? [{ method: 'POST', path: `nodes/${text(values, 'node')}/crash` }] : []),
-    command: () => 'echo b > /proc/sysrq-trigger   # the machine restarts at once, and what was not synced is gone',
+    command: () => '# the machine restarts at once, and what was not synced is gone\necho b > /proc/sysrq-trigger',
   };
 }
 

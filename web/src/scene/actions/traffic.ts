@@ -18,9 +18,9 @@ export function traffic(): Action {
       { name: 'consumers', label: 'do.consumers', type: 'number', initial: 1, min: 0, max: 16 },
       { name: 'group', label: 'do.group', type: 'text', initial: 'demo' },
       { name: 'acks', label: 'do.acks', type: 'choice', options: OWN_WORDS(['all', '1', '0']), initial: 'all' },
+      { name: 'subscriptionType', label: 'do.subscriptionType', type: 'choice', options: OWN_WORDS(['Shared', 'Exclusive', 'Failover', 'Key_Shared']), initial: 'Shared' },
       { name: 'strategy', label: 'do.strategy', type: 'choice', options: OWN_WORDS(['cooperative-sticky', 'range', 'roundrobin', 'sticky']), initial: 'cooperative-sticky' },
       { name: 'static', label: 'do.static', type: 'check', initial: false },
-      { name: 'subscriptionType', label: 'do.subscriptionType', type: 'choice', options: OWN_WORDS(['Shared', 'Exclusive', 'Failover', 'Key_Shared']), initial: 'Shared' },
     ],
     requests: (values) => [
       {
