@@ -220,6 +220,21 @@ export class Classroom {
     this.playback.moveTo(time);
   }
 
+  /** Shows what came of a span of the present run's time: the last notable record in it, or else its end. */
+  showSpan(from: number, to: number): void {
+    if (this.recorded) this.goLive();
+    const last = this.shown.story.all.findLast(({ time }) => time >= from && time < to + 1); // ends are whole milliseconds
+    if (!last || !this.moveToRecord(last.n)) this.moveTo(to);
+  }
+
+  /** Plays what has happened since a time of the present run. */
+  playFrom(time: number, speed: number): void {
+    if (this.recorded) this.goLive();
+    this.moveTo(time);
+    this.setSpeed(speed);
+    this.play();
+  }
+
   /** Moves the clock to a record; false when it is no longer at hand. */
   moveToRecord(n: number): boolean {
     const time = this.store.timeOf(n);

@@ -126,5 +126,8 @@ export const actions = {
   'do.state.done': 'done',
   'do.state.failed': 'failed',
   'do.state.cancelled': 'cancelled',
+  'do.showStep': 'Show what came of this step',
+  'do.again': 'Watch it again, slowly',
+  'do.againHelp': 'Or choose a step: the clock goes to where it led.',
   'do.busySituation': 'Another situation is being played.',
 } as const satisfies Record<string, string | Forms>;

@@ -127,5 +127,8 @@ export const actions: Translation<typeof en> = {
   'do.state.done': '完成',
   'do.state.failed': '失败',
   'do.state.cancelled': '已取消',
+  'do.showStep': '查看这一步的结果',
+  'do.again': '慢速重看',
+  'do.againHelp': '也可以点某一步：时钟会移到它的结果。',
   'do.busySituation': '另一个场面正在上演。',
 };
