@@ -67,7 +67,7 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[SessionDisconnected], add[SessionEnded], add[ZnodeCreated], add[ZnodeChanged], add[ZnodeDeleted], add[WatchSet], add[WatchFired],
 		add[KafkaBrokerRegistered], add[KafkaControllerElected], add[KafkaControllerResigned], add[KafkaControllerRefused], add[KafkaTopicCreated],
 		add[KafkaTopicDeleted], add[KafkaPartitionStateChanged], add[KafkaReplicaRoleChanged], add[KafkaAppended],
-		add[KafkaHighWatermarkAdvanced], add[KafkaFollowerFetched], add[KafkaLogStartAdvanced], add[KafkaTruncated],
+		add[KafkaHighWatermarkAdvanced], add[KafkaFollowerFetched], add[KafkaLogStartAdvanced], add[KafkaTruncated], add[KafkaReplicaDamaged],
 		add[KafkaISRChanged], add[KafkaAcknowledged], add[KafkaRequestDelayed], add[KafkaGroupChanged], add[KafkaOffsetCommitted],
 		add[KafkaReactorMeasured], add[KafkaProduceRefused], add[KafkaLogShapeChanged],
 		add[PulsarBrokerRegistered], add[PulsarLeaderElected], add[PulsarBundleOwned], add[PulsarBundleReleased],

@@ -20,7 +20,8 @@ func (s *State) Apply(record trace.Record) {
 		trace.KafkaTopicCreated, trace.KafkaTopicDeleted, trace.KafkaPartitionStateChanged, trace.KafkaISRChanged:
 		s.applyKafkaCluster(record.Node, event)
 	case trace.KafkaReplicaRoleChanged, trace.KafkaAppended, trace.KafkaHighWatermarkAdvanced, trace.KafkaFollowerFetched,
-		trace.KafkaLogStartAdvanced, trace.KafkaTruncated, trace.KafkaAcknowledged, trace.KafkaProduceRefused, trace.KafkaLogShapeChanged:
+		trace.KafkaLogStartAdvanced, trace.KafkaTruncated, trace.KafkaReplicaDamaged, trace.KafkaAcknowledged, trace.KafkaProduceRefused,
+		trace.KafkaLogShapeChanged:
 		s.applyKafkaReplica(record.Node, event)
 	case trace.KafkaReactorMeasured:
 		s.kafkaReactorMeasured(record.Node, event)

@@ -260,7 +260,10 @@ func (r *run) deaths() {
 	r.at("kafka-2", trace.KafkaControllerElected{Broker: 2, Epoch: 2},
 		trace.KafkaPartitionStateChanged{KafkaPartition: partition, Leader: -1, LeaderEpoch: 1, ISR: []int32{1}, Replicas: []int32{1, 2}, PartitionEpoch: 2,
 			ControllerEpoch: 2, Reason: "replica-offline"},
+		trace.KafkaReplicaDamaged{KafkaPartition: partition, Course: "stepsAside", LEO: 5},
+		trace.KafkaReplicaDamaged{KafkaPartition: trace.KafkaPartition{Topic: "nowhere"}, Course: "stepsAside", LEO: -1},
 		trace.KafkaTruncated{KafkaPartition: partition, From: 5, To: 4, LeaderEpoch: 1},
+		trace.KafkaReplicaDamaged{KafkaPartition: partition, Course: "beginsAnew", LEO: 4},
 		trace.KafkaControllerResigned{Broker: 2, Epoch: 2, Reason: "session expired"},
 		trace.KafkaControllerElected{Broker: 2, Epoch: 3},
 		trace.KafkaControllerRefused{Controller: 1, Epoch: 1, Newest: 3, API: "LeaderAndISR"})

@@ -399,6 +399,17 @@ export interface KafkaTruncated extends KafkaPartition {
   leaderEpoch: number;
 }
 
+/** KafkaReplicaDamaged: a broker found that the log of one of its replicas does not hold all that was in it, and what it does about that. */
+export interface KafkaReplicaDamaged extends KafkaPartition {
+  /**
+   * Course is stepsAside: it asks the controller to take the replica out of the ISR, so that another one leads. The last member stays, and
+   * the partition is offline if it cannot be read. Or beginsAnew: the replica is out of the ISR, its log was cut, and it follows.
+   */
+  course: string;
+  /** where the log ends; -1: it cannot be read */
+  leo: number;
+}
+
 /** KafkaISRChanged: the leader's committed ISR changed. */
 export interface KafkaISRChanged extends KafkaPartition {
   isr: number[] | null;
@@ -1136,6 +1147,8 @@ export interface WorldKafkaPartition {
 export interface WorldKafkaLog {
   /** leader, follower, offline */
   role: string;
+  /** Damaged: its broker found that it does not hold all that was in it, and waits for a role in which it may begin it anew. */
+  damaged: boolean;
   leaderEpoch: number;
   logStart: number;
   /** offset after the last record */
@@ -1451,6 +1464,15 @@ export interface WorldBookie {
   readOnly: boolean;
 }
 
+// ---- engine/sentence ----
+
+/** Sentence is what was said: the English text, and as JSON the key and the parameters from which it can be said in another language. */
+export interface Sentence {
+  key: string;
+  /** Params by the names in the pattern: a string, a number, a list of strings, or a Sentence within this one. */
+  params?: Record<string, unknown>;
+}
+
 // ---- engine/cluster ----
 
 /** NodeStatus is a node as its owner sees it. */
@@ -1598,6 +1620,8 @@ export interface SituationRun {
   names: Record<string, string>;
   /** Message says why it failed, or what came out. */
   message: SituationText;
+  /** Problem is why it failed, as Message says it in English; missing where that is no sentence of ours. */
+  problem?: Sentence;
   started: string;
   ended: string | null;
 }
@@ -1672,6 +1696,8 @@ export interface WorkloadCounts {
   /** LastError stays after the trouble is over; LastErrorAt tells how old it is, null when there was none. */
   lastError: string;
   lastErrorAt: string | null;
+  /** LastProblem is what LastError says, for a page that says it in another language. */
+  lastProblem?: Sentence;
 }
 
 // ---- labs/lab ----
@@ -1880,10 +1906,14 @@ export interface WireProblem {
   error: WireProblemError;
 }
 
-/** ProblemError is what went wrong: Code for programs, Message for people. */
+/**
+ * ProblemError is what went wrong: Code for programs, Message for people. Sentence is what Message says, for a page that says it in
+ * another language; missing when the message is not ours, such as an operating system's.
+ */
 export interface WireProblemError {
   code: string;
   message: string;
+  sentence?: Sentence;
 }
 
 /** Ready is the answer to GET ready: with status 200 once every node serves, with 503 before. */
@@ -2135,6 +2165,7 @@ export interface EventByKind {
   "kafka.partitionStateChanged": KafkaPartitionStateChanged;
   "kafka.produceRefused": KafkaProduceRefused;
   "kafka.reactorMeasured": KafkaReactorMeasured;
+  "kafka.replicaDamaged": KafkaReplicaDamaged;
   "kafka.replicaRoleChanged": KafkaReplicaRoleChanged;
   "kafka.requestDelayed": KafkaRequestDelayed;
   "kafka.topicCreated": KafkaTopicCreated;
@@ -2249,6 +2280,7 @@ export const kinds: readonly Kind[] = [
   "kafka.partitionStateChanged",
   "kafka.produceRefused",
   "kafka.reactorMeasured",
+  "kafka.replicaDamaged",
   "kafka.replicaRoleChanged",
   "kafka.requestDelayed",
   "kafka.topicCreated",
