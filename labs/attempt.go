@@ -2,12 +2,12 @@ package labs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"twinlog/engine/sentence"
 	"twinlog/labs/action"
 	"twinlog/labs/lab"
 	"twinlog/labs/observe"
@@ -15,9 +15,9 @@ import (
 
 var (
 	// ErrUnknownTask: the lab has no task, question or step of that name.
-	ErrUnknownTask = errors.New("the lab has no such task, question or step")
+	ErrUnknownTask = sentence.Error(nil, "unknownTask", "the lab has no such task, question or step")
 	// ErrAnswered: a question is answered once.
-	ErrAnswered = errors.New("the question has been answered already")
+	ErrAnswered = sentence.Error(nil, "answeredAlready", "the question has been answered already")
 )
 
 // Attempt is one go at a lab by one student.
@@ -149,16 +149,16 @@ func (s *Service) Start(ctx context.Context, id, student, task string) (attempt 
 	first := 0
 	if task != "" {
 		if first = slices.IndexFunc(l.Tasks, func(t *lab.Task) bool { return t.ID == task }); first < 0 {
-			return Attempt{}, fmt.Errorf("lab %s, task %q: %w", id, task, ErrUnknownTask)
+			return Attempt{}, sentence.Error(ErrUnknownTask, "noSuchTask", `lab {lab} has no task "{task}"`, id, task)
 		}
 	}
 	err = s.act(ctx, func(ctx context.Context) error {
 		s.endBackground()
 		if err := s.runner.Restore(ctx); err != nil {
-			return fmt.Errorf("set up lab %s: %w", id, err)
+			return sentence.Error(nil, "settingUpLab", "set up lab {lab}: {why}", id, err)
 		}
 		if err := s.runner.Run(ctx, s.runner.Now(), l.Setup); err != nil {
-			return fmt.Errorf("set up lab %s: %w", id, err)
+			return sentence.Error(nil, "settingUpLab", "set up lab {lab}: {why}", id, err)
 		}
 		r := running{start: s.runner.Now(), Attempt: Attempt{
 			Lab: id, Student: student, StartedAt: time.Now().UTC(), BeganAt: task, Values: l.Drawn, Failures: map[string]int{}, Verdicts: []lab.Verdict{},
@@ -191,7 +191,7 @@ func (s *Service) playUpTo(ctx context.Context, l *lab.Lab, r *running, first in
 			return err
 		}
 		if err := s.runner.Run(ctx, r.start, l.Solution[task.ID]); err != nil {
-			return fmt.Errorf("play the solution of task %s of lab %s: %w", task.ID, l.ID, err)
+			return sentence.Error(nil, "playingSolution", "play the solution of task {task} of lab {lab}: {why}", task.ID, l.ID, err)
 		}
 		if err := s.settle(ctx, l, r, task.ID); err != nil {
 			return err
@@ -212,7 +212,8 @@ func (s *Service) settle(ctx context.Context, l *lab.Lab, r *running, task strin
 			return nil
 		}
 		if time.Now().After(deadline.Add(time.Duration(verdict.HoldMS) * time.Millisecond)) {
-			return fmt.Errorf("play the solution of task %s of lab %s: afterwards it is %s: %s", task, l.ID, verdict.Verdict, verdict.Observed)
+			return fmt.Errorf("%w: %s: %s", sentence.Error(nil, "solutionNotPassed",
+				"the solution of task {task} of lab {lab} was played, and the task has not passed", task, l.ID), verdict.Verdict, verdict.Observed)
 		}
 		select {
 		case <-ctx.Done():
@@ -323,7 +324,7 @@ func (s *Service) Answer(ctx context.Context, id, student, question, choice stri
 	return s.change(ctx, id, student, EntryAnswer, func(ctx context.Context, l *lab.Lab, r *running) error {
 		at := slices.IndexFunc(l.Questions, func(q *lab.Question) bool { return q.ID == question })
 		if at < 0 || choice != "" && !l.Questions[at].Has(choice) {
-			return fmt.Errorf("lab %s, question %q, choice %q: %w", id, question, choice, ErrUnknownTask)
+			return sentence.Error(ErrUnknownTask, "noSuchChoice", `lab {lab} has no question "{question}" with the choice "{choice}"`, id, question, choice)
 		}
 		if _, answered := r.Answers[question]; answered {
 			return fmt.Errorf("lab %s, question %s: %w", id, question, ErrAnswered)
@@ -347,7 +348,7 @@ func (s *Service) Step(ctx context.Context, id, student string, number int) (Att
 	return s.change(ctx, id, student, EntryStep, func(ctx context.Context, l *lab.Lab, r *running) error {
 		steps := l.Steps("en")
 		if number < 0 || number >= len(steps) {
-			return fmt.Errorf("lab %s, step %d of %d: %w", id, number, len(steps), ErrUnknownTask)
+			return sentence.Error(ErrUnknownTask, "noSuchStep", "lab {lab} has no step {step}; it has {count}", id, number, len(steps))
 		}
 		step := steps[number]
 		s.skip(l, r, step.Task)
@@ -355,7 +356,7 @@ func (s *Service) Step(ctx context.Context, id, student string, number int) (Att
 			return err
 		}
 		if err := s.runner.Run(ctx, r.start, step.Actions()); err != nil {
-			return fmt.Errorf("step %d of the solution of lab %s: %w", number+1, id, err)
+			return sentence.Error(nil, "playingStep", "step {step} of the solution of lab {lab}: {why}", number+1, id, err)
 		}
 		r.Played++
 		if number+1 == len(steps) || steps[number+1].Task != step.Task {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"twinlog/engine/sentence"
 )
 
 // Entry is one line of a student's log. Each holds the hash of the one before it, so that one that was changed, added or removed in the
@@ -45,9 +47,9 @@ func (e Entry) Follow(last Entry) Entry {
 
 var (
 	// ErrBroken: a log of progress is not as it was written.
-	ErrBroken = errors.New("the log of progress is broken")
+	ErrBroken = sentence.Error(nil, "progressBroken", "the log of progress is broken")
 	// ErrTooLarge: a file of progress, or a line of it, is over its bound. Nothing is written or read of one, least of all its beginning.
-	ErrTooLarge = errors.New("the file of progress is too large")
+	ErrTooLarge = sentence.Error(nil, "progressFileTooLarge", "the file of progress is too large")
 )
 
 // Head is the last entry of a student's log.
@@ -57,7 +59,9 @@ type Head struct {
 	Hash    string `json:"hash"`
 }
 
-func (e Entry) name() string { return fmt.Sprintf("entry %d of %s", e.Number, e.Student) }
+func (e Entry) name() sentence.Sentence {
+	return sentence.Of("entryName", "entry {number} of {student}", e.Number, e.Student)
+}
 
 // Verify checks one student's log from its first entry to its head. Its error names the first entry that is not right.
 func Verify(entries []Entry, head Head) error {
@@ -65,21 +69,23 @@ func Verify(entries []Entry, head Head) error {
 	for i, entry := range entries {
 		switch {
 		case entry.Student != head.Student:
-			return fmt.Errorf("%w: %s is in the log of %s", ErrBroken, entry.name(), head.Student)
+			return sentence.Error(ErrBroken, "entryOfOther", "the log of progress is broken: {entry} is in the log of {student}", entry.name(), head.Student)
 		case entry.Number != i+1:
-			return fmt.Errorf("%w: entry %d of %s is missing: entry %d follows entry %d", ErrBroken, i+1, head.Student, entry.Number, i)
+			return sentence.Error(ErrBroken, "entryMissing",
+				"the log of progress is broken: entry {missing} of {student} is missing: entry {next} follows entry {last}", i+1, head.Student, entry.Number, i)
 		case entry.Previous != last.Hash:
-			return fmt.Errorf("%w: %s does not follow the entry before it", ErrBroken, entry.name())
+			return sentence.Error(ErrBroken, "entryOutOfChain", "the log of progress is broken: {entry} does not follow the entry before it", entry.name())
 		case entry.Hash != entry.Sum():
-			return fmt.Errorf("%w: %s was changed after it was written", ErrBroken, entry.name())
+			return sentence.Error(ErrBroken, "entryChanged", "the log of progress is broken: {entry} was changed after it was written", entry.name())
 		}
 		last = entry
 	}
 	if last.Number != head.Number {
-		return fmt.Errorf("%w: %s has %d entries, the last %d of %d are missing", ErrBroken, head.Student, last.Number, head.Number-last.Number, head.Number)
+		return sentence.Error(ErrBroken, "entriesMissing",
+			"the log of progress is broken: {student} has {here} {here|entry|entries}, the last {missing} of {count} are missing", head.Student, last.Number, head.Number-last.Number, head.Number)
 	}
 	if last.Hash != head.Hash {
-		return fmt.Errorf("%w: %s is not the one that was the last", ErrBroken, last.name())
+		return sentence.Error(ErrBroken, "entryNotLast", "the log of progress is broken: {entry} is not the one that was the last", last.name())
 	}
 	return nil
 }
@@ -109,10 +115,11 @@ func WriteProgress(w io.Writer, heads []Head, entries []Entry) error {
 			return err
 		}
 		if file.Len() > LargestProgress {
-			return fmt.Errorf("%w: the logs of %d students are over %d MiB together; export them one by one: --student NAME", ErrTooLarge, len(heads), LargestProgress>>20)
+			return sentence.Error(ErrTooLarge, "progressOfAllTooLarge",
+				"the file of progress is too large: the logs of {count} {count|student|students} are over {size} MiB together; export them one by one: --student NAME", len(heads), LargestProgress>>20)
 		}
 		if file.Len()-before >= maxEntryBytes {
-			return fmt.Errorf("%w: a line of it is over %d MiB", ErrTooLarge, maxEntryBytes>>20)
+			return sentence.Error(ErrTooLarge, "progressLineTooLarge", "the file of progress is too large: a line of it is over {size} MiB", maxEntryBytes>>20)
 		}
 		return nil
 	}
@@ -152,7 +159,7 @@ func (b *bounded) Read(into []byte) (int, error) {
 func readProblem(lines *bufio.Scanner) error {
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("%w: a line of it is over %d MiB", ErrTooLarge, maxEntryBytes>>20)
+		return sentence.Error(ErrTooLarge, "progressLineTooLarge", "the file of progress is too large: a line of it is over {size} MiB", maxEntryBytes>>20)
 	case err != nil:
 		return fmt.Errorf("reading the file of progress: %w", err)
 	}
@@ -162,14 +169,14 @@ func readProblem(lines *bufio.Scanner) error {
 // ReadProgress reads such a file and verifies it: every log is whole. Its error names the line or the entry that is not right; a file that is
 // over LargestProgress is ErrTooLarge, and what the reader failed with comes back as it is.
 func ReadProgress(r io.Reader) (heads []Head, entries []Entry, err error) {
-	lines := bufio.NewScanner(&bounded{r, LargestProgress, fmt.Errorf("%w: it is over %d MiB", ErrTooLarge, LargestProgress>>20)})
+	lines := bufio.NewScanner(&bounded{r, LargestProgress, sentence.Error(ErrTooLarge, "progressTooLarge", "the file of progress is over {size} MiB", LargestProgress>>20)})
 	lines.Buffer(nil, maxEntryBytes)
 	var head fileHead
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &head) != nil || head.Format != fileFormat {
 		if err := readProblem(lines); err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, fmt.Errorf("%w: this is no file of progress that `twinlog lab export` wrote", ErrBroken)
+		return nil, nil, sentence.Error(ErrBroken, "notAProgressFile", "this is no file of progress that `twinlog lab export` wrote")
 	}
 	byStudent := map[string][]Entry{}
 	for number := 2; lines.Scan(); number++ {
@@ -181,10 +188,10 @@ func ReadProgress(r io.Reader) (heads []Head, entries []Entry, err error) {
 			if err := readProblem(lines); err != nil {
 				return nil, nil, err
 			}
-			return nil, nil, fmt.Errorf("%w: line %d is no entry: %w", ErrBroken, number, err)
+			return nil, nil, sentence.Error(ErrBroken, "notAnEntry", "the log of progress is broken: line {line} is no entry: {why}", number, err)
 		}
 		if !slices.ContainsFunc(head.Heads, func(h Head) bool { return h.Student == entry.Student }) {
-			return nil, nil, fmt.Errorf("%w: line %d, %s, belongs to nobody in the file", ErrBroken, number, entry.name())
+			return nil, nil, sentence.Error(ErrBroken, "entryOfNobody", "the log of progress is broken: line {line}, {entry}, belongs to nobody in the file", number, entry.name())
 		}
 		byStudent[entry.Student] = append(byStudent[entry.Student], entry)
 		entries = append(entries, entry)

@@ -4,7 +4,6 @@ package labs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"html"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"twinlog/engine/sentence"
 	"twinlog/labs/action"
 	"twinlog/labs/lab"
 	"twinlog/labs/observe"
@@ -22,11 +22,11 @@ import (
 
 var (
 	// ErrUnknownLab: no lab of that name.
-	ErrUnknownLab = errors.New("no such lab")
+	ErrUnknownLab = sentence.Error(nil, "unknownLab", "no such lab")
 	// ErrNotStarted: the lab has no attempt to check.
-	ErrNotStarted = errors.New("the lab has not been started; start it first")
+	ErrNotStarted = sentence.Error(nil, "labNotStarted", "the lab has not been started; start it first")
 	// ErrBusy: another action of a lab is under way.
-	ErrBusy = errors.New("another lab action is under way; wait until it has ended")
+	ErrBusy = sentence.Error(nil, "labBusy", "another lab action is under way; wait until it has ended")
 )
 
 // Trace gives what a check may know of the trace.
@@ -99,7 +99,7 @@ const Alone = "student"
 func (s *Service) labOf(id, student string) (*lab.Lab, error) {
 	at := slices.IndexFunc(s.labs, func(l *lab.Lab) bool { return l.ID == id })
 	if at < 0 {
-		return nil, fmt.Errorf("lab %q: %w", id, ErrUnknownLab)
+		return nil, sentence.Error(ErrUnknownLab, "noSuchLab", `there is no lab "{lab}"`, id)
 	}
 	if student == Alone || len(s.labs[at].Variants) == 0 {
 		return s.labs[at], nil

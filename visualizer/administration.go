@@ -9,6 +9,7 @@ import (
 
 	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/wire"
 )
 
@@ -54,7 +55,7 @@ func (s *Server) administrationTable() []route {
 // administer does what a request asks an administrator for. Body, when it is not nil, is read first.
 func (s *Server) administer(c *gin.Context, status int, body any, do func(context.Context, Administration) (any, error)) {
 	if s.config.Administration == nil {
-		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was started without an administrator of the clusters")
+		refuse(c, http.StatusNotImplemented, "notAvailable", sentence.Of("noAdministrator", "this process was started without an administrator of the clusters"))
 		return
 	}
 	if body != nil && !readBody(c, body) {
@@ -82,7 +83,7 @@ func (s *Server) putKafkaTopic(c *gin.Context) {
 	name := c.Param("name")
 	s.administer(c, http.StatusOK, &change, func(ctx context.Context, admin Administration) (any, error) {
 		if change.Partitions == 0 && len(change.Configs) == 0 {
-			return nil, badRequest("say what is to change: partitions, configs or both")
+			return nil, sentence.Error(errBadRequest, "nothingToChange", "say what is to change: partitions, configs or both")
 		}
 		if change.Partitions != 0 {
 			if err := admin.GrowKafkaTopic(ctx, name, change.Partitions); err != nil {
@@ -155,7 +156,7 @@ func (s *Server) postBundleAction(c *gin.Context) {
 			}
 			return wire.Done{Done: "unloaded the bundle " + wanted.Bundle}, admin.UnloadBundle(ctx, wanted, destination)
 		}
-		return nil, notFound("a bundle can split or unload, not " + quoteShort(c.Param("action")))
+		return nil, sentence.Error(errNotFound, "notABundleAction", `a bundle can split or unload, not "{given}"`, c.Param("action"))
 	})
 }
 
@@ -166,12 +167,12 @@ func (s *Server) brokerID(name string) (string, error) {
 	}
 	node, known := s.node(name)
 	if !known || node.Role != "pulsar" {
-		return "", cluster.Say(cluster.ErrUnknownNode, "there is no Pulsar-mode broker %s; destination is a node such as pulsar-2", quoteShort(name))
+		return "", sentence.Error(cluster.ErrUnknownNode, "noSuchPulsarBroker", `there is no Pulsar-mode broker "{node}"; destination is a node such as pulsar-2`, name)
 	}
 	if state, _, err := s.hub.Observe(context.Background()); err == nil {
 		if broker := state.Pulsar.Brokers[name]; broker != nil && broker.Registered {
 			return strings.TrimPrefix(broker.Broker, "http://"), nil
 		}
 	}
-	return "", cluster.Say(cluster.ErrWrongState, "%s is not registered, so that it can own nothing; start it first", name)
+	return "", sentence.Error(cluster.ErrWrongState, "notRegistered", "{node} is not registered, so that it can own nothing; start it first", name)
 }

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
 	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
+	"twinlog/engine/sentence"
 	"twinlog/engine/situation"
 	"twinlog/engine/workload"
 	"twinlog/labs"
@@ -21,25 +21,22 @@ import (
 )
 
 // refuse answers with a problem and ends the request.
-func refuse(c *gin.Context, status int, code, message string) {
-	c.AbortWithStatusJSON(status, wire.Problem{Error: wire.ProblemError{Code: code, Message: message}})
+func refuse(c *gin.Context, status int, code string, said sentence.Sentence) {
+	c.AbortWithStatusJSON(status, wire.Problem{Error: wire.ProblemError{Code: code, Message: said.String(), Sentence: &said}})
 }
 
-// notFound is the error of a request for what there is not.
-type notFound string
-
-func (e notFound) Error() string { return string(e) }
-
-// badRequest is the error of a request that makes no sense.
-type badRequest string
-
-func (e badRequest) Error() string { return string(e) }
+var (
+	// errNotFound: a request for what there is not.
+	errNotFound = errors.New("there is no such thing")
+	// errBadRequest: a request that makes no sense.
+	errBadRequest = errors.New("that makes no sense")
+)
 
 // refuseError answers with the problem that an error is.
 func refuseError(c *gin.Context, err error) {
 	status, code := http.StatusInternalServerError, "failed"
-	switch missing := notFound(""); {
-	case errors.As(err, &missing):
+	switch {
+	case errors.Is(err, errNotFound):
 		status, code = http.StatusNotFound, "notFound"
 	case errors.Is(err, labs.ErrUnknownLab):
 		status, code = http.StatusNotFound, "unknownLab"
@@ -65,7 +62,7 @@ func refuseError(c *gin.Context, err error) {
 		status, code = http.StatusConflict, "notStarted"
 	case errors.Is(err, labs.ErrBusy):
 		status, code = http.StatusConflict, "busy"
-	case errors.As(err, new(badRequest)):
+	case errors.Is(err, errBadRequest):
 		status, code = http.StatusBadRequest, "badRequest"
 	case errors.Is(err, administration.ErrInvalid), errors.Is(err, cluster.ErrInvalid):
 		status, code = http.StatusBadRequest, "badRequest"
@@ -100,7 +97,11 @@ func refuseError(c *gin.Context, err error) {
 	case errors.Is(err, hub.ErrClosed), errors.Is(err, context.Canceled):
 		status, code = http.StatusServiceUnavailable, "ending"
 	}
-	refuse(c, status, code, err.Error())
+	problem := wire.ProblemError{Code: code, Message: err.Error()}
+	if said, ok := sentence.In(err); ok {
+		problem.Sentence = &said
+	}
+	c.AbortWithStatusJSON(status, wire.Problem{Error: problem})
 }
 
 // readBody reads the JSON body into value and answers with a problem when it cannot. An empty body leaves value as it is.
@@ -116,9 +117,9 @@ func readBody(c *gin.Context, value any) bool {
 	case err == nil || errors.Is(err, io.EOF):
 		return true
 	case errors.As(err, &tooLarge):
-		refuse(c, http.StatusRequestEntityTooLarge, "tooLarge", "the body is over "+strconv.Itoa(maxBodyBytes)+" bytes")
+		refuse(c, http.StatusRequestEntityTooLarge, "tooLarge", sentence.Of("bodyTooLarge", "the body is over {most} {most|byte|bytes}", maxBodyBytes))
 	default:
-		refuse(c, http.StatusBadRequest, "badRequest", "the body is not what this asks for: "+err.Error())
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notTheBody", "the body is not what this asks for: {why}", err))
 	}
 	return false
 }
@@ -126,12 +127,4 @@ func readBody(c *gin.Context, value any) bool {
 // acting is the context of what a request sets going: it goes on when the browser that asked is closed, but not for ever.
 func acting(c *gin.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.Request.Context()), actionTimeout)
-}
-
-func quoteShort(text string) string {
-	const most = 80
-	if len(text) > most {
-		text = text[:most] + "…"
-	}
-	return strconv.Quote(text)
 }

@@ -15,6 +15,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/disk"
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/wire"
 )
 
@@ -78,7 +79,7 @@ func (s *Server) putDisk(c *gin.Context) {
 		return
 	}
 	if fault.DelayMS < 0 || fault.DelayMS > maxDiskDelayMS {
-		refuse(c, http.StatusBadRequest, "badRequest", fmt.Sprintf("delayMS is 0 to %d, not %d", maxDiskDelayMS, fault.DelayMS))
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notADiskDelay", "delayMS is 0 to {most}, not {given}", maxDiskDelayMS, fault.DelayMS))
 		return
 	}
 	ctx, cancel := acting(c)
@@ -124,7 +125,7 @@ var frames = map[string]*regexp.Regexp{
 func (s *Server) chooseCorruption(ctx context.Context, name string, asked wire.Corrupt) (cluster.Corruption, error) {
 	node, known := s.node(name)
 	if !known {
-		return cluster.Corruption{}, cluster.Say(cluster.ErrUnknownNode, "there is no node %s", quoteShort(name))
+		return cluster.Corruption{}, sentence.Error(cluster.ErrUnknownNode, "noSuchNode", `there is no node "{node}"`, name)
 	}
 	files, err := s.config.Control.Files(ctx, name)
 	if err != nil {
@@ -142,8 +143,10 @@ func (s *Server) chooseCorruption(ctx context.Context, name string, asked wire.C
 	}
 	at := slices.IndexFunc(files, wanted)
 	if at < 0 {
-		what := cmp.Or(asked.File, asked.Topic, "stored frames")
-		return cluster.Corruption{}, cluster.Say(cluster.ErrInvalid, "%s has no file with %s; GET disks/%s lists its files", name, quoteShort(what), name)
+		if what := cmp.Or(asked.File, asked.Topic); what != "" {
+			return cluster.Corruption{}, sentence.Error(cluster.ErrInvalid, "noFileWith", `{node} has no file with "{what}"; GET disks/{node} lists its files`, name, what)
+		}
+		return cluster.Corruption{}, sentence.Error(cluster.ErrInvalid, "noFileWithFrames", "{node} has no file with stored frames yet", name)
 	}
 	corruption := cluster.Corruption{Node: name, File: files[at].Name, Offset: files[at].Bytes / 2, Bit: asked.Bit}
 	if asked.Offset != nil {

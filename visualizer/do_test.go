@@ -10,6 +10,7 @@ import (
 	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
 	"twinlog/engine/disk"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 	"twinlog/visualizer/wire"
 )
@@ -33,7 +34,7 @@ func (c *classroom) knows(node string) error {
 			return nil
 		}
 	}
-	return cluster.Say(cluster.ErrUnknownNode, "there is no node %q", node)
+	return sentence.Error(cluster.ErrUnknownNode, "test", `there is no node "{node}"`, node)
 }
 
 func (c *classroom) SetDisk(_ context.Context, node string, fault disk.Fault) error {
@@ -74,7 +75,7 @@ func (c *classroom) Corrupt(_ context.Context, corruption cluster.Corruption) er
 
 func (c *classroom) Add(_ context.Context, role string) (cluster.NodeStatus, error) {
 	if role != "kafka" {
-		return cluster.NodeStatus{}, cluster.Say(cluster.ErrInvalid, "there is no role %q", role)
+		return cluster.NodeStatus{}, sentence.Error(cluster.ErrInvalid, "test", `there is no role "{role}"`, role)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

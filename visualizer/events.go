@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/world"
 	"twinlog/visualizer/wire"
 )
@@ -76,7 +77,7 @@ type packedEvents struct {
 func recordAsked(c *gin.Context, parameter string) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(c.DefaultQuery(parameter, "0"), 10, 64)
 	if err != nil {
-		refuse(c, http.StatusBadRequest, "badRequest", parameter+" is the number of a record, not "+quoteShort(c.Query(parameter)))
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notARecord", `{parameter} is the number of a record, not "{given}"`, parameter, c.Query(parameter)))
 	}
 	return n, err == nil
 }
@@ -88,7 +89,7 @@ func eventsAsked(c *gin.Context) (after uint64, limit int, ok bool) {
 	}
 	limit, err := strconv.Atoi(c.DefaultQuery("limit", strconv.Itoa(defaultEvents)))
 	if err != nil || limit < 1 || limit > maxEvents {
-		refuse(c, http.StatusBadRequest, "badRequest", "limit is a number from 1 to "+strconv.Itoa(maxEvents)+", not "+quoteShort(c.Query("limit")))
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notALimit", `limit is a number from 1 to {most}, not "{given}"`, maxEvents, c.Query("limit")))
 		return 0, 0, false
 	}
 	return after, limit, true

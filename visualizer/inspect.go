@@ -8,6 +8,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/dump"
+	"twinlog/engine/sentence"
 )
 
 // The bounds of what is asked about a node's inside.
@@ -34,7 +35,7 @@ func (s *Server) inspectTable() []route {
 func (s *Server) getMessage(c *gin.Context) {
 	seq, err := strconv.ParseUint(c.Param("seq"), 10, 64)
 	if err != nil || seq == 0 {
-		refuse(c, http.StatusBadRequest, "badRequest", "seq is a record's own number, 1 or more, not "+quoteShort(c.Param("seq")))
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notASeq", `seq is a record's own number, 1 or more, not "{given}"`, c.Param("seq")))
 		return
 	}
 	s.look(c, cluster.Question{What: cluster.LookMessage, Run: c.Query("run"), Seq: seq})
@@ -46,7 +47,7 @@ func (s *Server) getFrame(c *gin.Context)   { s.lookAtFile(c, cluster.LookFrame)
 func (s *Server) lookAtFile(c *gin.Context, what string) {
 	at, err := strconv.ParseInt(c.DefaultQuery("at", "0"), 10, 64)
 	if err != nil || at < 0 || c.Query("file") == "" || len(c.Query("file")) > maxThingName {
-		refuse(c, http.StatusBadRequest, "badRequest", "file is the name of a file, and at a byte of it, 0 or more")
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notAPlaceInAFile", "file is the name of a file, and at a byte of it, 0 or more"))
 		return
 	}
 	s.look(c, cluster.Question{What: what, File: c.Query("file"), At: at})
@@ -55,7 +56,7 @@ func (s *Server) lookAtFile(c *gin.Context, what string) {
 func (s *Server) getThing(c *gin.Context) {
 	thing := c.Query("thing")
 	if thing == "" || len(thing) > maxThingName {
-		refuse(c, http.StatusBadRequest, "badRequest", `thing is a kind and a name, such as "znode /controller"`)
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notAThing", `thing is a kind and a name, such as "znode /controller"`))
 		return
 	}
 	s.look(c, cluster.Question{What: cluster.LookThing, Thing: thing})
@@ -64,7 +65,7 @@ func (s *Server) getThing(c *gin.Context) {
 func (s *Server) look(c *gin.Context, question cluster.Question) {
 	inspector, can := s.config.Control.(cluster.Inspector)
 	if !can {
-		refuse(c, http.StatusNotImplemented, "notAvailable", "this process cannot look into its nodes")
+		refuse(c, http.StatusNotImplemented, "notAvailable", sentence.Of("noInspector", "this process cannot look into its nodes"))
 		return
 	}
 	ctx, cancel := acting(c)

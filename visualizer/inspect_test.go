@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"twinlog/engine/cluster"
+	"twinlog/engine/sentence"
 )
 
 // lookable is a classroom that can be looked into: it answers with the question, or with the error that the name of the file calls for.
@@ -15,7 +16,7 @@ type lookable struct{ *classroom }
 
 func (l lookable) Look(_ context.Context, node string, question cluster.Question) (json.RawMessage, error) {
 	if err := map[string]error{"gone": cluster.ErrGone, "none": cluster.ErrNotThere, "odd": cluster.ErrRefused}[question.File]; err != nil {
-		return nil, cluster.Say(err, "%s of %s", question.File, node)
+		return nil, sentence.Error(err, "test", "{file} of {node}", question.File, node)
 	}
 	if node == "kafka-9" {
 		return nil, cluster.ErrUnknownNode

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"html"
 	"io"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/world"
 	"twinlog/labs"
 	"twinlog/labs/lab"
@@ -52,17 +52,17 @@ const labTimeout = 4 * actionTimeout
 // askLabs answers with what ask says; labs go on when the browser that asked is closed.
 func (s *Server) askLabs(c *gin.Context, ask func(ctx context.Context, request labRequest) (any, error)) {
 	if s.labs == nil {
-		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was started without labs")
+		refuse(c, http.StatusNotImplemented, "notAvailable", sentence.Of("noLabs", "this process was started without labs"))
 		return
 	}
 	request := labRequest{id: c.Param("id"), student: c.DefaultQuery("student", defaultStudent), language: c.DefaultQuery("lang", "en")}
 	if request.language != "en" && request.language != "zh" {
-		refuse(c, http.StatusBadRequest, "badRequest", "lang is en or zh, not "+quoteShort(request.language))
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notALanguage", `lang is en or zh, not "{given}"`, request.language))
 		return
 	}
 	const longestName = 100
 	if request.student == "" || len(request.student) > longestName {
-		refuse(c, http.StatusBadRequest, "badRequest", fmt.Sprintf("student is a name of 1 to %d bytes", longestName))
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notAStudent", "student is a name of 1 to {bytes} {bytes|byte|bytes}", longestName))
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), labTimeout)
@@ -112,13 +112,13 @@ func (s *Server) postLabAction(c *gin.Context) {
 		case "step":
 			number, err := strconv.Atoi(c.Query("step"))
 			if err != nil {
-				return nil, badRequest("step is the number of a step of the solution, the first is 0; not " + quoteShort(c.Query("step")))
+				return nil, sentence.Error(errBadRequest, "notAStep", `step is the number of a step of the solution, the first is 0; not "{given}"`, c.Query("step"))
 			}
 			return s.labs.Step(ctx, request.id, request.student, number)
 		case "answer":
 			return s.labs.Answer(ctx, request.id, request.student, c.Query("question"), c.Query("choice"))
 		}
-		return nil, notFound("a lab can answer, check, reset, solve, start or step, not " + quoteShort(c.Param("action")))
+		return nil, sentence.Error(errNotFound, "notALabAction", `a lab can answer, check, reset, solve, start or step, not "{given}"`, c.Param("action"))
 	})
 }
 
@@ -130,7 +130,7 @@ const (
 // getProgress answers with the log of what students did, as one file.
 func (s *Server) getProgress(c *gin.Context) {
 	if s.labs == nil {
-		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was started without labs")
+		refuse(c, http.StatusNotImplemented, "notAvailable", sentence.Of("noLabs", "this process was started without labs"))
 		return
 	}
 	var file bytes.Buffer // whole before the first byte goes out: a broken log is an answer of its own
@@ -145,14 +145,14 @@ func (s *Server) getProgress(c *gin.Context) {
 // postProgress merges such a file.
 func (s *Server) postProgress(c *gin.Context) {
 	if s.labs == nil {
-		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was started without labs")
+		refuse(c, http.StatusNotImplemented, "notAvailable", sentence.Of("noLabs", "this process was started without labs"))
 		return
 	}
 	imported, err := s.labs.Import(c.Request.Context(), c.Request.Body)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		refuse(c, http.StatusRequestEntityTooLarge, "tooLarge", fmt.Sprintf("the file of progress is over %d MiB", tooLarge.Limit>>20))
+		refuse(c, http.StatusRequestEntityTooLarge, "tooLarge", sentence.Of("progressTooLarge", "the file of progress is over {size} MiB", tooLarge.Limit>>20))
 	case err != nil:
 		refuseError(c, err)
 	default:

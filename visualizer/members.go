@@ -2,7 +2,6 @@ package visualizer
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"sort"
@@ -12,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"twinlog/engine/cluster"
+	"twinlog/engine/sentence"
 	"twinlog/engine/world"
 	"twinlog/visualizer/wire"
 )
@@ -36,21 +36,22 @@ func (s *Server) deleteNode(c *gin.Context) {
 	name := c.Param("name")
 	node, known := s.node(name)
 	if !known {
-		refuse(c, http.StatusNotFound, "unknownNode", "there is no node "+quoteShort(name))
+		refuse(c, http.StatusNotFound, "unknownNode", sentence.Of("noSuchNode", `there is no node "{node}"`, name))
 		return
 	}
 	ctx, cancel := acting(c)
 	defer cancel()
 	if force, err := strconv.ParseBool(c.DefaultQuery("force", "false")); err != nil {
-		refuse(c, http.StatusBadRequest, "badRequest", "force is true or false, not "+quoteShort(c.Query("force")))
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notForce", `force is true or false, not "{given}"`, c.Query("force")))
 		return
 	} else if !force {
 		why, err := s.holds(ctx, node)
 		if err != nil {
-			refuseError(c, fmt.Errorf("remove %s: whether it holds data cannot be told, so it stays (force=true removes it all the same): %w", name, err))
+			refuseError(c, sentence.Error(nil, "holdsUnknown",
+				"remove {node}: whether it holds data cannot be told, so it stays (force=true removes it all the same): {why}", name, err))
 			return
 		}
-		if why != "" {
+		if why.Key != "" {
 			refuse(c, http.StatusConflict, "holdsData", why)
 			return
 		}
@@ -64,35 +65,35 @@ func (s *Server) deleteNode(c *gin.Context) {
 }
 
 // holds says what data a node has, and how to move it away; empty when it has none. It fails when that cannot be told.
-func (s *Server) holds(ctx context.Context, node cluster.NodeStatus) (string, error) {
+func (s *Server) holds(ctx context.Context, node cluster.NodeStatus) (sentence.Sentence, error) {
 	if err := s.hub.Settle(ctx); err != nil {
-		return "", err
+		return sentence.Sentence{}, err
 	}
 	state, _, err := s.hub.Observe(ctx)
 	if err != nil {
-		return "", err
+		return sentence.Sentence{}, err
 	}
 	switch node.Role {
 	case "kafka":
 		if partitions := partitionsOn(state, int32(node.ID)); len(partitions) > 0 {
-			return fmt.Sprintf("%s holds replicas of %d partitions (%s). Move them to the other brokers first: POST kafka/reassignments with balance; "+
-				"or remove it with force=true and leave them with a replica less", node.Name, len(partitions), some(partitions)), nil
+			return sentence.Of("holdsReplicas", "{node} holds replicas of {count} {count|partition|partitions} ({some}). Move them to the other brokers first: "+
+				"POST kafka/reassignments with balance; or remove it with force=true and leave them with a replica less", node.Name, len(partitions), some(partitions)), nil
 		}
 	case "bookie":
 		return s.bookieHolds(ctx, state, node)
 	}
-	return "", nil
+	return sentence.Sentence{}, nil
 }
 
 // bookieHolds asks the ensemble what a bookie is needed for, where the classroom can: what lies on its disk beside that is of ledgers that
 // are deleted. Elsewhere it is what the trace told, and the disk.
-func (s *Server) bookieHolds(ctx context.Context, state *world.State, node cluster.NodeStatus) (string, error) {
+func (s *Server) bookieHolds(ctx context.Context, state *world.State, node cluster.NodeStatus) (sentence.Sentence, error) {
 	var ledgers []string
 	finder, exact := s.config.Control.(cluster.LedgerFinder)
 	if exact {
 		ids, err := finder.LedgersOn(ctx, node.Name)
 		if err != nil {
-			return "", err
+			return sentence.Sentence{}, err
 		}
 		for _, id := range ids {
 			ledgers = append(ledgers, strconv.FormatInt(id, 10))
@@ -102,20 +103,20 @@ func (s *Server) bookieHolds(ctx context.Context, state *world.State, node clust
 	}
 	switch {
 	case len(ledgers) > 0:
-		return fmt.Sprintf("%s holds entries of %d ledgers (%s). Without it they have a copy less. Let retention delete them, or remove it with force=true",
-			node.Name, len(ledgers), some(ledgers)), nil
+		return sentence.Of("holdsLedgers", "{node} holds entries of {count} {count|ledger|ledgers} ({some}). Without it they have a copy less. "+
+			"Let retention delete them, or remove it with force=true", node.Name, len(ledgers), some(ledgers)), nil
 	case exact:
-		return "", nil
+		return sentence.Sentence{}, nil
 	}
 	return s.holdsEntries(ctx, node.Name)
 }
 
 // holdsEntries says what a bookie has that no ledger known here explains. The state knows the ledgers of topics that were loaded since the
 // process started, and no others.
-func (s *Server) holdsEntries(ctx context.Context, name string) (string, error) {
+func (s *Server) holdsEntries(ctx context.Context, name string) (sentence.Sentence, error) {
 	files, err := s.config.Control.Files(ctx, name)
 	if err != nil {
-		return "", err
+		return sentence.Sentence{}, err
 	}
 	bytes := int64(0)
 	for _, file := range files {
@@ -124,10 +125,11 @@ func (s *Server) holdsEntries(ctx context.Context, name string) (string, error) 
 		}
 	}
 	if bytes == 0 {
-		return "", nil
+		return sentence.Sentence{}, nil
 	}
-	return fmt.Sprintf("%s has %d bytes of entries on its disk, and no ledger that this classroom has heard of since it started is known to be on it: they are of topics "+
-		"that were not loaded since, or of ledgers that are deleted and not cleaned away yet. Look a topic up to load it; when nobody needs them, remove it with force=true", name, bytes), nil
+	return sentence.Of("holdsEntries", "{node} has {bytes} {bytes|byte|bytes} of entries on its disk, and no ledger that this classroom has heard of since it started is known to be on it: "+
+		"they are of topics that were not loaded since, or of ledgers that are deleted and not cleaned away yet. "+
+		"Look a topic up to load it; when nobody needs them, remove it with force=true", name, bytes), nil
 }
 
 // partitionsOn are the partitions that a broker is to hold a replica of.

@@ -33,9 +33,9 @@ func TestABookieWithLedgersIsNotRemoved(t *testing.T) {
 		files  []cluster.StoredFile
 		want   string // in the refusal; empty: it goes
 	}{
-		"of another run":           {trace.LedgerMetadataRead{State: "closed", LastEntry: 9, Ensembles: []trace.LedgerEnsemble{on(0, other, bookie)}}, nil, "holds entries of 1 ledgers (7)"},
-		"an older ensemble":        {trace.LedgerMetadataRead{State: "closed", LastEntry: 9, Ensembles: []trace.LedgerEnsemble{on(0, bookie), on(5, other)}}, nil, "holds entries of 1 ledgers (7)"},
-		"open":                     {trace.LedgerMetadataRead{State: "open", LastEntry: -1, Ensembles: []trace.LedgerEnsemble{on(0, bookie)}}, nil, "holds entries of 1 ledgers (7)"},
+		"of another run":           {trace.LedgerMetadataRead{State: "closed", LastEntry: 9, Ensembles: []trace.LedgerEnsemble{on(0, other, bookie)}}, nil, "holds entries of 1 ledger (7)"},
+		"an older ensemble":        {trace.LedgerMetadataRead{State: "closed", LastEntry: 9, Ensembles: []trace.LedgerEnsemble{on(0, bookie), on(5, other)}}, nil, "holds entries of 1 ledger (7)"},
+		"open":                     {trace.LedgerMetadataRead{State: "open", LastEntry: -1, Ensembles: []trace.LedgerEnsemble{on(0, bookie)}}, nil, "holds entries of 1 ledger (7)"},
 		"closed and empty":         {trace.LedgerMetadataRead{State: "closed", LastEntry: -1, Ensembles: []trace.LedgerEnsemble{on(0, bookie)}}, nil, ""},
 		"an ensemble that is past": {trace.LedgerMetadataRead{State: "closed", LastEntry: 4, Ensembles: []trace.LedgerEnsemble{on(0, other), on(5, bookie)}}, nil, ""},
 		"on others":                {trace.LedgerMetadataRead{State: "open", LastEntry: -1, Ensembles: []trace.LedgerEnsemble{on(0, other)}}, nil, ""},

@@ -2,7 +2,6 @@ package visualizer
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/wire"
 )
 
@@ -38,7 +38,7 @@ func (s *Server) postNodeAction(c *gin.Context) {
 	}
 	act, known := actions[c.Param("action")]
 	if !known {
-		refuse(c, http.StatusNotFound, "notFound", "a node can crash, kill, pause, resume, start or stop, not "+quoteShort(c.Param("action")))
+		refuse(c, http.StatusNotFound, "notFound", sentence.Of("notANodeAction", `a node can crash, kill, pause, resume, start or stop, not "{given}"`, c.Param("action")))
 		return
 	}
 	ctx, cancel := acting(c)
@@ -49,7 +49,7 @@ func (s *Server) postNodeAction(c *gin.Context) {
 	}
 	node, known := s.node(name)
 	if !known {
-		refuse(c, http.StatusNotFound, "unknownNode", "there is no node "+quoteShort(name)+" any more")
+		refuse(c, http.StatusNotFound, "unknownNode", sentence.Of("nodeIsGone", `there is no node "{node}" any more`, name))
 		return
 	}
 	c.JSON(http.StatusOK, node)
@@ -84,23 +84,23 @@ func (s *Server) putLinks(c *gin.Context) {
 		return
 	}
 	if link.DelayMS < 0 || link.DelayMS > maxLinkDelayMS || link.JitterMS < 0 || link.JitterMS > maxLinkDelayMS || link.BytesPerSecond < 0 {
-		refuse(c, http.StatusBadRequest, "badRequest", fmt.Sprintf("delayMS and jitterMS are 0 to %d, bytesPerSecond is 0 (no limit) or more", maxLinkDelayMS))
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notALinkRule", "delayMS and jitterMS are 0 to {most}, bytesPerSecond is 0 (no limit) or more", maxLinkDelayMS))
 		return
 	}
 	if link.From == link.To {
-		refuse(c, http.StatusBadRequest, "badRequest", "a link is between two nodes: from and to must differ")
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("linkToItself", "a link is between two nodes: from and to must differ"))
 		return
 	}
 	for _, end := range []string{link.From, link.To} {
 		if _, known := s.node(end); !known && end != fabric.Client {
-			refuse(c, http.StatusNotFound, "unknownNode", "there is no node "+quoteShort(end)+"; a program outside is "+quoteShort(fabric.Client))
+			refuse(c, http.StatusNotFound, "unknownNode", sentence.Of("noSuchLinkEnd", `there is no node "{node}"; a program outside is "{client}"`, end, fabric.Client))
 			return
 		}
 	}
 	rule := fabric.Link{Cut: link.Cut, Delay: time.Duration(link.DelayMS) * time.Millisecond, Jitter: time.Duration(link.JitterMS) * time.Millisecond,
 		BytesPerSecond: link.BytesPerSecond}
 	if err := s.config.Control.SetLink(link.From, link.To, rule); err != nil {
-		refuseError(c, fmt.Errorf("setting the link from %s to %s: %w", link.From, link.To, err))
+		refuseError(c, sentence.Error(nil, "settingLink", "setting the link from {from} to {to}: {why}", link.From, link.To, err))
 		return
 	}
 	c.JSON(http.StatusOK, s.links())

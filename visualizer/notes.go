@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/sentence"
 	"twinlog/notes"
 	"twinlog/visualizer/wire"
 )
@@ -35,7 +36,7 @@ func (s *Server) notesTable() []route {
 func languageOf(c *gin.Context) (language string, ok bool) {
 	language = c.DefaultQuery("lang", "en")
 	if ok = language == "en" || language == "zh"; !ok {
-		refuse(c, http.StatusBadRequest, "badRequest", "lang is en or zh, not "+quoteShort(language))
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notALanguage", `lang is en or zh, not "{given}"`, language))
 	}
 	return language, ok
 }
@@ -61,7 +62,7 @@ func (s *Server) getNote(c *gin.Context) {
 	page, err := notes.Read(c.Param("id"), language)
 	switch {
 	case errors.Is(err, notes.ErrUnknown):
-		refuse(c, http.StatusNotFound, "notFound", "there is no note "+quoteShort(c.Param("id")))
+		refuse(c, http.StatusNotFound, "notFound", sentence.Of("noSuchNote", `there is no note "{note}"`, c.Param("id")))
 	case err != nil:
 		refuseError(c, err)
 	default:
@@ -71,24 +72,24 @@ func (s *Server) getNote(c *gin.Context) {
 
 func (s *Server) getSource(c *gin.Context) {
 	if s.config.Sources == nil {
-		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was built without the engines' code")
+		refuse(c, http.StatusNotImplemented, "notAvailable", sentence.Of("noSource", "this process was built without the engines' code"))
 		return
 	}
 	file, symbol := c.Query("file"), c.Query("symbol")
 	if !fs.ValidPath(file) || !strings.HasPrefix(file, "engine/") {
-		refuse(c, http.StatusNotFound, "notFound", "there is no file "+quoteShort(file)+" under engine/")
+		refuse(c, http.StatusNotFound, "notFound", sentence.Of("noSuchSource", `there is no file "{file}" under engine/`, file))
 		return
 	}
 	content, err := fs.ReadFile(s.config.Sources, file)
 	if err != nil {
-		refuse(c, http.StatusNotFound, "notFound", "there is no file "+quoteShort(file)+" under engine/")
+		refuse(c, http.StatusNotFound, "notFound", sentence.Of("noSuchSource", `there is no file "{file}" under engine/`, file))
 		return
 	}
 	answer := wire.Source{File: file, Symbol: symbol, Line: 1, Text: string(content)}
 	if symbol != "" {
 		first, last, found := declaration(file, content, symbol)
 		if !found {
-			refuse(c, http.StatusNotFound, "notFound", path.Base(file)+" declares no "+quoteShort(symbol))
+			refuse(c, http.StatusNotFound, "notFound", sentence.Of("noSuchSymbol", `{file} declares no "{symbol}"`, path.Base(file), symbol))
 			return
 		}
 		answer.Line = bytes.Count(content[:first], []byte("\n")) + 1

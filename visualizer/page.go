@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"twinlog/engine/sentence"
 )
 
 // contentTypes by the end of a file's name. The system's own table is not asked: on some machines it calls scripts text.
@@ -26,11 +28,11 @@ func (s *Server) page(files fs.FS) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		request := c.Request
 		if strings.HasPrefix(request.URL.Path, "/api/") {
-			refuse(c, http.StatusNotFound, "notFound", "the API has nothing at "+quoteShort(request.URL.Path)+"; /api/v1/openapi.json lists what there is")
+			refuse(c, http.StatusNotFound, "notFound", sentence.Of("noSuchPath", `the API has nothing at "{path}"; /api/v1/openapi.json lists what there is`, request.URL.Path))
 			return
 		}
 		if request.Method != http.MethodGet && request.Method != http.MethodHead {
-			refuse(c, http.StatusMethodNotAllowed, "methodNotAllowed", "the page's files can only be read")
+			refuse(c, http.StatusMethodNotAllowed, "methodNotAllowed", sentence.Of("pageIsReadOnly", "the page's files can only be read"))
 			return
 		}
 		name := strings.TrimPrefix(path.Clean("/"+request.URL.Path), "/")
@@ -39,7 +41,7 @@ func (s *Server) page(files fs.FS) gin.HandlerFunc {
 		}
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
-			refuse(c, http.StatusNotFound, "notFound", "the page has no file "+quoteShort(name))
+			refuse(c, http.StatusNotFound, "notFound", sentence.Of("noSuchPageFile", `the page has no file "{file}"`, name))
 			return
 		}
 		header := c.Writer.Header()

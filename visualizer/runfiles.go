@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/runfile"
 	"twinlog/visualizer/store"
 )
@@ -93,17 +94,17 @@ func (s *Server) postRunFile(c *gin.Context) {
 	case s.importing <- struct{}{}:
 		defer func() { <-s.importing }()
 	default:
-		refuse(c, http.StatusConflict, "busy", "another file is being opened; try again when it is done")
+		refuse(c, http.StatusConflict, "busy", sentence.Of("openingAnotherFile", "another file is being opened; try again when it is done"))
 		return
 	}
 	read, err := runfile.Read(c.Request.Body, runfile.DefaultLimits)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge), errors.Is(err, runfile.ErrTooLarge):
-		refuse(c, http.StatusRequestEntityTooLarge, "tooLarge", "opening the file: "+err.Error())
+		refuse(c, http.StatusRequestEntityTooLarge, "tooLarge", sentence.Of("openingFile", "opening the file: {why}", err))
 		return
 	case err != nil:
-		refuse(c, http.StatusUnprocessableEntity, "badFile", "opening the file: "+err.Error())
+		refuse(c, http.StatusUnprocessableEntity, "badFile", sentence.Of("openingFile", "opening the file: {why}", err))
 		return
 	}
 	title := read.Header.Title

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/world"
 	"twinlog/visualizer/hub"
 	"twinlog/visualizer/runfile"
@@ -32,7 +32,7 @@ type Runs interface {
 
 func (s *Server) hasRuns(c *gin.Context) bool {
 	if s.config.Runs == nil {
-		refuse(c, http.StatusNotImplemented, "notAvailable", "this process records no runs")
+		refuse(c, http.StatusNotImplemented, "notAvailable", sentence.Of("noRuns", "this process records no runs"))
 		return false
 	}
 	return true
@@ -102,7 +102,7 @@ func (s *Server) deleteRun(c *gin.Context) {
 
 func titleMakesSense(c *gin.Context, title string) bool {
 	if length := utf8.RuneCountInString(strings.TrimSpace(title)); length < 1 || length > runfile.LongestTitle || !utf8.ValidString(title) {
-		refuse(c, http.StatusBadRequest, "badRequest", "a run's title has 1 to "+strconv.Itoa(runfile.LongestTitle)+" characters")
+		refuse(c, http.StatusBadRequest, "badRequest", sentence.Of("notARunTitle", "a run's title has 1 to {most} characters", runfile.LongestTitle))
 		return false
 	}
 	return true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/sentence"
 	"twinlog/labs"
 )
 
@@ -34,7 +35,7 @@ func (s *Server) headers(c *gin.Context) {
 // point at 127.0.0.1 and then ask in the name of its own origin; the Host header gives that away.
 func (s *Server) guardHost(c *gin.Context) {
 	if !s.hostIsOurs(c.Request.Host) {
-		refuse(c, http.StatusForbidden, "foreignHost", "this server does not answer to the name "+quoteShort(c.Request.Host))
+		refuse(c, http.StatusForbidden, "foreignHost", sentence.Of("foreignHost", `this server does not answer to the name "{host}"`, c.Request.Host))
 		return
 	}
 	c.Next()
@@ -71,7 +72,7 @@ func (s *Server) guardOrigin(c *gin.Context) {
 	}
 	from, err := url.Parse(origin)
 	if err != nil || from.Scheme != "http" && from.Scheme != "https" || !strings.EqualFold(from.Host, c.Request.Host) {
-		refuse(c, http.StatusForbidden, "foreignOrigin", "this server answers its own page only, not "+quoteShort(origin))
+		refuse(c, http.StatusForbidden, "foreignOrigin", sentence.Of("foreignOrigin", `this server answers its own page only, not "{origin}"`, origin))
 		return
 	}
 	c.Next()
@@ -107,8 +108,8 @@ func (s *Server) guardToken(c *gin.Context) {
 		return
 	}
 	c.Header("WWW-Authenticate", `Bearer realm="twinlog"`)
-	refuse(c, http.StatusUnauthorized, "tokenRequired", "this server can be reached from other machines, so it asks for the teacher's token, "+
-		"which it printed when it started: open /?token=… or send Authorization: Bearer …")
+	refuse(c, http.StatusUnauthorized, "tokenRequired", sentence.Of("tokenRequired", "this server can be reached from other machines, so it asks for "+
+		"the teacher's token, which it printed when it started: open /?token=… or send Authorization: Bearer …"))
 }
 
 func (s *Server) tokenIs(given string) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"twinlog/engine/cluster"
+	"twinlog/engine/sentence"
 	"twinlog/engine/workload"
 	"twinlog/engine/world"
 	"twinlog/labs"
@@ -216,7 +217,7 @@ func (s *Server) routes() http.Handler {
 	engine.GET(apiPrefix+"/openapi.json", s.openAPI(routes))
 	engine.NoRoute(s.page(s.config.Web))
 	engine.NoMethod(func(c *gin.Context) {
-		refuse(c, http.StatusMethodNotAllowed, "methodNotAllowed", c.Request.Method+" is not for "+c.Request.URL.Path)
+		refuse(c, http.StatusMethodNotAllowed, "methodNotAllowed", sentence.Of("methodNotAllowed", "{method} is not for {path}", c.Request.Method, c.Request.URL.Path))
 	})
 	return engine
 }
@@ -229,7 +230,7 @@ func (s *Server) recover(c *gin.Context) {
 			}
 			s.config.Logger.Error("a request failed", "method", c.Request.Method, "path", c.Request.URL.Path, "panic", failure)
 			if !c.Writer.Written() {
-				refuse(c, http.StatusInternalServerError, "failed", "the server failed at this request; its log says how")
+				refuse(c, http.StatusInternalServerError, "failed", sentence.Of("serverFailed", "the server failed at this request; its log says how"))
 			}
 		}
 	}()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/situation"
 	"twinlog/engine/world"
 	"twinlog/visualizer/wire"
@@ -32,7 +33,7 @@ func (s *Server) situationTable() []route {
 
 func (s *Server) hasSituations(c *gin.Context) bool {
 	if s.situations == nil {
-		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was started without situations")
+		refuse(c, http.StatusNotImplemented, "notAvailable", sentence.Of("noSituations", "this process was started without situations"))
 		return false
 	}
 	return true

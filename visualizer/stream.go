@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/gorilla/websocket"
 
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/hub"
 )
 
@@ -38,7 +39,7 @@ var upgrader = websocket.Upgrader{
 
 func (s *Server) getStream(c *gin.Context) {
 	if !websocket.IsWebSocketUpgrade(c.Request) {
-		refuse(c, http.StatusUpgradeRequired, "notAWebSocket", "this is a WebSocket; for single requests there are /api/v1/cluster and /api/v1/events")
+		refuse(c, http.StatusUpgradeRequired, "notAWebSocket", sentence.Of("notAWebSocket", "this is a WebSocket; for single requests there are /api/v1/cluster and /api/v1/events"))
 		return
 	}
 	s.streams.Add(1)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/workload"
 	"twinlog/visualizer/wire"
 )
@@ -12,7 +13,7 @@ import (
 // hasWorkloads answers 501 where this process runs no demo clients.
 func (s *Server) hasWorkloads(c *gin.Context) bool {
 	if s.config.Workloads == nil {
-		refuse(c, http.StatusNotImplemented, "notAvailable", "this process was started without demo workloads")
+		refuse(c, http.StatusNotImplemented, "notAvailable", sentence.Of("noWorkloads", "this process was started without demo workloads"))
 		return false
 	}
 	return true

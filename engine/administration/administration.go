@@ -4,7 +4,6 @@ package administration
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -16,19 +15,6 @@ var (
 	// ErrConflict: the cluster is not in a state for it.
 	ErrConflict = errors.New("the cluster's state does not allow that")
 )
-
-// refusal is an error of one of the kinds above, told in its own words.
-type refusal struct {
-	text string
-	kind error
-}
-
-func (r refusal) Error() string { return r.text }
-func (r refusal) Unwrap() error { return r.kind }
-
-func refuse(kind error, format string, args ...any) error {
-	return refusal{text: fmt.Sprintf(format, args...), kind: kind}
-}
 
 // Addresses are where the clusters are.
 type Addresses struct {

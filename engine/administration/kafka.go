@@ -1,9 +1,9 @@
 package administration
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"twinlog/engine/sentence"
 )
 
 // KafkaTopic is a topic to be created.
@@ -32,7 +34,7 @@ const (
 func (a *Administrator) withKafka(do func(admin *kadm.Client) error) error {
 	brokers := a.addresses().Kafka
 	if len(brokers) == 0 {
-		return refuse(ErrConflict, "this classroom has no Kafka-mode brokers")
+		return sentence.Error(ErrConflict, "noKafka", "this classroom has no Kafka-mode brokers")
 	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ClientID("administrator"), kgo.RetryTimeout(10*time.Second))
 	if err != nil {
@@ -49,14 +51,14 @@ func (a *Administrator) CreateKafkaTopic(ctx context.Context, topic KafkaTopic) 
 	}
 	if topic.Name == "" || topic.Partitions < 1 || topic.Partitions > mostPartitions ||
 		topic.ReplicationFactor < 0 || topic.ReplicationFactor > mostReplicas || len(topic.Configs) > mostConfigs {
-		return topic, refuse(ErrInvalid, "a topic has a name, 1 to %d partitions, a replication factor from 1 to the number of brokers, and at most %d configs",
-			mostPartitions, mostConfigs)
+		return topic, sentence.Error(ErrInvalid, "notATopic", "a topic has a name, 1 to {partitions} {partitions|partition|partitions}, a replication factor from 1 to the number of brokers, "+
+			"and at most {configs} configs", mostPartitions, mostConfigs)
 	}
 	err := a.withKafka(func(admin *kadm.Client) error {
 		if topic.ReplicationFactor == 0 {
 			brokers, err := admin.ListBrokers(ctx)
 			if err != nil {
-				return fmt.Errorf("asking which Kafka-mode brokers there are: %w", err)
+				return kafkaError(err, "", listingBrokers())
 			}
 			topic.ReplicationFactor = min(3, len(brokers))
 		}
@@ -65,7 +67,7 @@ func (a *Administrator) CreateKafkaTopic(ctx context.Context, topic KafkaTopic) 
 			configs[name] = &value
 		}
 		answer, err := admin.CreateTopic(ctx, int32(topic.Partitions), int16(topic.ReplicationFactor), configs, topic.Name)
-		return kafkaError(err, answer.ErrMessage, "creating the topic %q", topic.Name)
+		return kafkaError(err, answer.ErrMessage, sentence.Of("creatingTopic", `creating the topic "{topic}"`, topic.Name))
 	})
 	if topic.Configs == nil {
 		topic.Configs = map[string]string{}
@@ -77,28 +79,28 @@ func (a *Administrator) CreateKafkaTopic(ctx context.Context, topic KafkaTopic) 
 func (a *Administrator) DeleteKafkaTopic(ctx context.Context, topic string) error {
 	return a.withKafka(func(admin *kadm.Client) error {
 		answer, err := admin.DeleteTopic(ctx, topic)
-		return kafkaError(err, answer.ErrMessage, "deleting the topic %q", topic)
+		return kafkaError(err, answer.ErrMessage, sentence.Of("deletingTopic", `deleting the topic "{topic}"`, topic))
 	})
 }
 
 // GrowKafkaTopic gives a topic more partitions: so many in all.
 func (a *Administrator) GrowKafkaTopic(ctx context.Context, topic string, partitions int) error {
 	if partitions < 1 || partitions > mostPartitions {
-		return refuse(ErrInvalid, "a topic has 1 to %d partitions, not %d", mostPartitions, partitions)
+		return sentence.Error(ErrInvalid, "notSoManyPartitions", "a topic has 1 to {most} {most|partition|partitions}, not {given}", mostPartitions, partitions)
 	}
 	return a.withKafka(func(admin *kadm.Client) error {
 		answers, err := admin.UpdatePartitions(ctx, partitions, topic)
 		if err == nil {
 			err = answers[topic].Err
 		}
-		return kafkaError(err, answers[topic].ErrMessage, "giving the topic %q %d partitions", topic, partitions)
+		return kafkaError(err, answers[topic].ErrMessage, sentence.Of("growingTopic", `giving the topic "{topic}" {count} {count|partition|partitions}`, topic, partitions))
 	})
 }
 
 // ConfigureKafkaTopic sets a topic's configs; an empty value takes one back to its default.
 func (a *Administrator) ConfigureKafkaTopic(ctx context.Context, topic string, configs map[string]string) error {
 	if len(configs) == 0 || len(configs) > mostConfigs {
-		return refuse(ErrInvalid, "1 to %d configs can be set at a time", mostConfigs)
+		return sentence.Error(ErrInvalid, "notSoManyConfigs", "1 to {most} configs can be set at a time", mostConfigs)
 	}
 	var changes []kadm.AlterConfig
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
@@ -118,37 +120,84 @@ func (a *Administrator) ConfigureKafkaTopic(ctx context.Context, topic string, c
 				err, message = answer.Err, answer.ErrMessage
 			}
 		}
-		return kafkaError(err, message, "configuring the topic %q", topic)
+		return kafkaError(err, message, sentence.Of("configuringTopic", `configuring the topic "{topic}"`, topic))
 	})
 }
 
-// kafkaError makes an error of the protocol a sentence: what was being done, and why it was refused.
-func kafkaError(err error, message, doing string, args ...any) error {
+func listingBrokers() sentence.Sentence {
+	return sentence.Of("listingBrokers", "asking which Kafka-mode brokers there are")
+}
+
+func whereEnds(topic string, partition int32) sentence.Sentence {
+	return sentence.Of("askingEnd", "asking where {topic}-{partition} ends", topic, partition)
+}
+
+// kafkaError makes an error of the protocol a sentence: what was being done, and why it was refused. Message is the broker's own.
+func kafkaError(err error, message string, doing sentence.Sentence) error {
 	if err == nil {
 		return nil
 	}
-	what := fmt.Sprintf(doing, args...)
 	var refused *kerr.Error
 	if !errors.As(err, &refused) {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("%s: no Kafka-mode broker answered in time; are they running? %w", what, err)
+			return sentence.Error(nil, "noKafkaAnswer", "{doing}: no Kafka-mode broker answered in time; are they running? {why}", doing, err)
 		}
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	if message == "" {
-		message = refused.Description
+		return sentence.Error(nil, "couldNot", "{doing}: {why}", doing, err)
 	}
 	kind := ErrConflict
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		kind, message = ErrNotFound, "there is no such topic or partition"
-	case errors.Is(err, kerr.TopicAlreadyExists):
-		message = "there is a topic of this name already"
+		kind = ErrNotFound
 	case errors.Is(err, kerr.InvalidTopicException), errors.Is(err, kerr.InvalidPartitions), errors.Is(err, kerr.InvalidReplicationFactor),
 		errors.Is(err, kerr.InvalidConfig), errors.Is(err, kerr.InvalidReplicaAssignment), errors.Is(err, kerr.InvalidRequest):
 		kind = ErrInvalid
 	}
-	return refuse(kind, "%s: %s (%s)", what, message, refused.Message)
+	why, known := meaning(refused)
+	switch {
+	case !known:
+		return sentence.Error(kind, "kafkaRefused", "{doing}: {why} ({error})", doing, cmp.Or(message, refused.Description), refused.Message)
+	case message == "" || plain[refused]:
+		return sentence.Error(kind, "kafkaRefused", "{doing}: {why} ({error})", doing, why, refused.Message)
+	}
+	return sentence.Error(kind, "kafkaRefusedSaying", "{doing}: {why} ({error}: {message})", doing, why, refused.Message, message)
+}
+
+// plain are the errors of which the broker's own message says no more than their name.
+var plain = map[*kerr.Error]bool{kerr.UnknownTopicOrPartition: true, kerr.TopicAlreadyExists: true}
+
+// meaning is what an error of the protocol means to an administrator; false: the broker's own words have to do.
+func meaning(err *kerr.Error) (sentence.Sentence, bool) {
+	switch err {
+	case kerr.UnknownTopicOrPartition:
+		return sentence.Of("noTopicOrPartition", "there is no such topic or partition"), true
+	case kerr.TopicAlreadyExists:
+		return sentence.Of("topicExists", "there is a topic of this name already"), true
+	case kerr.InvalidTopicException:
+		return sentence.Of("invalidTopic", "that is no name of a topic"), true
+	case kerr.InvalidPartitions:
+		return sentence.Of("invalidPartitions", "a topic cannot have this number of partitions"), true
+	case kerr.InvalidReplicationFactor:
+		return sentence.Of("invalidReplicationFactor", "there are not enough brokers for so many replicas"), true
+	case kerr.InvalidConfig:
+		return sentence.Of("invalidConfig", "the configuration is not valid"), true
+	case kerr.InvalidReplicaAssignment:
+		return sentence.Of("invalidReplicaAssignment", "the replicas cannot be placed so"), true
+	case kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend:
+		return sentence.Of("notEnoughReplicas", "the ISR has fewer replicas than min.insync.replicas asks for"), true
+	case kerr.NoReassignmentInProgress:
+		return sentence.Of("noReassignment", "no reassignment of it is under way"), true
+	case kerr.PreferredLeaderNotAvailable:
+		return sentence.Of("noPreferredLeader", "the preferred leader is not in the ISR or does not run"), true
+	case kerr.EligibleLeadersNotAvailable:
+		return sentence.Of("noEligibleLeader", "no replica runs that may lead"), true
+	case kerr.ElectionNotNeeded:
+		return sentence.Of("electionNotNeeded", "it is led so already"), true
+	case kerr.NotController:
+		return sentence.Of("notController", "the controller has just changed; try again"), true
+	case kerr.RequestTimedOut:
+		return sentence.Of("requestTimedOut", "the brokers did not do it in time"), true
+	}
+	return sentence.Sentence{}, false
 }
 
 // codeOf is Kafka's name of an error.
@@ -174,7 +223,7 @@ func (a *Administrator) ProduceKafka(ctx context.Context, topic string, partitio
 	defer client.Close()
 	record := &kgo.Record{Topic: topic, Partition: partition, Value: []byte(value)}
 	if err := client.ProduceSync(ctx, record).FirstErr(); err != nil {
-		return 0, kafkaError(err, "", "producing to %s-%d", topic, partition)
+		return 0, kafkaError(err, "", sentence.Of("producingTo", "producing to {topic}-{partition}", topic, partition))
 	}
 	return record.Offset, nil
 }
@@ -184,14 +233,14 @@ func (a *Administrator) EndOffset(ctx context.Context, topic string, partition i
 	err = a.withKafka(func(admin *kadm.Client) error {
 		offsets, err := admin.ListEndOffsets(ctx, topic)
 		if err != nil {
-			return kafkaError(err, "", "asking where %s-%d ends", topic, partition)
+			return kafkaError(err, "", whereEnds(topic, partition))
 		}
 		found, known := offsets.Lookup(topic, partition)
 		if !known {
-			return refuse(ErrNotFound, "there is no partition %d of %q", partition, topic)
+			return sentence.Error(ErrNotFound, "noSuchPartition", `there is no partition {partition} of "{topic}"`, partition, topic)
 		}
 		end = found.Offset
-		return kafkaError(found.Err, "", "asking where %s-%d ends", topic, partition)
+		return kafkaError(found.Err, "", whereEnds(topic, partition))
 	})
 	return end, err
 }

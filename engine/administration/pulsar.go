@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"twinlog/engine/sentence"
 )
 
 // PulsarTopic is a topic to be created.
@@ -48,7 +49,7 @@ func FullPulsarName(name string) (string, error) {
 	if fullName.MatchString(name) {
 		return name, nil
 	}
-	return "", refuse(ErrInvalid, "%q is no name of a topic: it is one like orders, or persistent://public/default/orders", name)
+	return "", sentence.Error(ErrInvalid, "notATopicName", `"{given}" is no name of a topic: it is one like orders, or persistent://public/default/orders`, name)
 }
 
 // CreatePulsarTopic creates a topic and returns it with its full name.
@@ -58,14 +59,14 @@ func (a *Administrator) CreatePulsarTopic(ctx context.Context, topic PulsarTopic
 		return topic, err
 	}
 	if topic.Partitions < 0 || topic.Partitions > mostPartitions {
-		return topic, refuse(ErrInvalid, "a topic has up to %d partitions, not %d; 0 makes one without partitions", mostPartitions, topic.Partitions)
+		return topic, sentence.Error(ErrInvalid, "notSoManyPulsarPartitions", "a topic has up to {most} {most|partition|partitions}, not {given}; 0 makes one without partitions", mostPartitions, topic.Partitions)
 	}
 	topic.Name = name
 	path, body := "/admin/v2/"+strings.Replace(name, "://", "/", 1), ""
 	if topic.Partitions > 0 {
 		path, body = path+"/partitions", strconv.Itoa(topic.Partitions)
 	}
-	return topic, a.pulsar(ctx, http.MethodPut, path, body, nil, "creating the topic %s", name)
+	return topic, a.pulsar(ctx, http.MethodPut, path, body, nil, sentence.Of("creatingTopic", `creating the topic "{topic}"`, name))
 }
 
 // DeletePulsarTopic deletes a topic, with its partitions if it has some, and takes it away from whoever is attached to it.
@@ -78,13 +79,13 @@ func (a *Administrator) DeletePulsarTopic(ctx context.Context, topic string) err
 	var partitions struct {
 		Partitions int `json:"partitions"`
 	}
-	if err := a.pulsar(ctx, http.MethodGet, path+"/partitions", "", &partitions, "asking for the partitions of %s", name); err != nil && !errors.Is(err, ErrNotFound) {
+	if err := a.pulsar(ctx, http.MethodGet, path+"/partitions", "", &partitions, sentence.Of("askingPartitions", "asking for the partitions of {topic}", name)); err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	if partitions.Partitions > 0 {
 		path += "/partitions"
 	}
-	return a.pulsar(ctx, http.MethodDelete, path+"?force=true", "", nil, "deleting the topic %s", name)
+	return a.pulsar(ctx, http.MethodDelete, path+"?force=true", "", nil, sentence.Of("deletingTopic", `deleting the topic "{topic}"`, name))
 }
 
 // CreatePulsarSubscription creates a subscription at the end of a topic. What is published from then on is kept for it.
@@ -94,10 +95,10 @@ func (a *Administrator) CreatePulsarSubscription(ctx context.Context, topic, sub
 		return err
 	}
 	if !localName.MatchString(subscription) {
-		return refuse(ErrInvalid, "%q is no name of a subscription", subscription)
+		return sentence.Error(ErrInvalid, "notASubscriptionName", `"{given}" is no name of a subscription`, subscription)
 	}
 	path := "/admin/v2/" + strings.Replace(name, "://", "/", 1) + "/subscription/" + subscription
-	return a.pulsar(ctx, http.MethodPut, path, "", nil, "creating the subscription %s of %s", subscription, name)
+	return a.pulsar(ctx, http.MethodPut, path, "", nil, sentence.Of("creatingSubscription", "creating the subscription {subscription} of {topic}", subscription, name))
 }
 
 func (b PulsarBundle) path() (string, PulsarBundle, error) {
@@ -105,10 +106,10 @@ func (b PulsarBundle) path() (string, PulsarBundle, error) {
 		b.Namespace = "public/default"
 	}
 	if !namespace.MatchString(b.Namespace) {
-		return "", b, refuse(ErrInvalid, "%q is no namespace: it is one like public/default", b.Namespace)
+		return "", b, sentence.Error(ErrInvalid, "notANamespace", `"{given}" is no namespace: it is one like public/default`, b.Namespace)
 	}
 	if !bundle.MatchString(b.Bundle) {
-		return "", b, refuse(ErrInvalid, "%q is no bundle: it is a range like 0x00000000_0x40000000", b.Bundle)
+		return "", b, sentence.Error(ErrInvalid, "notABundle", `"{given}" is no bundle: it is a range like 0x00000000_0x40000000`, b.Bundle)
 	}
 	return "/admin/v2/namespaces/" + b.Namespace + "/" + b.Bundle, b, nil
 }
@@ -124,7 +125,7 @@ func (a *Administrator) UnloadBundle(ctx context.Context, wanted PulsarBundle, d
 	if destination != "" {
 		path += "?destinationBroker=" + url.QueryEscape(destination)
 	}
-	return a.pulsar(ctx, http.MethodPut, path, "", nil, "unloading the bundle %s of %s", wanted.Bundle, wanted.Namespace)
+	return a.pulsar(ctx, http.MethodPut, path, "", nil, sentence.Of("unloadingBundle", "unloading the bundle {bundle} of {namespace}", wanted.Bundle, wanted.Namespace))
 }
 
 // SplitBundle cuts a bundle in two.
@@ -137,7 +138,7 @@ func (a *Administrator) SplitBundle(ctx context.Context, wanted PulsarBundle) er
 	if wanted.Algorithm != "" {
 		query.Set("splitAlgorithmName", wanted.Algorithm)
 	}
-	return a.pulsar(ctx, http.MethodPut, path+"/split?"+query.Encode(), "", nil, "splitting the bundle %s of %s", wanted.Bundle, wanted.Namespace)
+	return a.pulsar(ctx, http.MethodPut, path+"/split?"+query.Encode(), "", nil, sentence.Of("splittingBundle", "splitting the bundle {bundle} of {namespace}", wanted.Bundle, wanted.Namespace))
 }
 
 // LedgerLimits say when a topic's ledger is full: it has so many entries, and is so old.
@@ -148,7 +149,7 @@ type LedgerLimits struct {
 
 // PulsarLedgerLimits asks the brokers when a ledger is full.
 func (a *Administrator) PulsarLedgerLimits(ctx context.Context) (LedgerLimits, error) {
-	const doing = "asking a Pulsar-mode broker for its configuration"
+	doing := sentence.Of("askingConfiguration", "asking a Pulsar-mode broker for its configuration")
 	var configuration map[string]string
 	if err := a.pulsar(ctx, http.MethodGet, "/admin/v2/brokers/configuration/runtime", "", &configuration, doing); err != nil {
 		return LedgerLimits{}, err
@@ -157,7 +158,8 @@ func (a *Administrator) PulsarLedgerLimits(ctx context.Context) (LedgerLimits, e
 	entries, err := strconv.ParseInt(mostEntries, 10, 64)
 	minutes, minutesErr := strconv.ParseFloat(leastMinutes, 64)
 	if err != nil || minutesErr != nil || entries < 1 || minutes < 0 {
-		return LedgerLimits{}, fmt.Errorf("%s: it does not say when a ledger is full: after %q entries, not before %q minutes", doing, mostEntries, leastMinutes)
+		return LedgerLimits{}, sentence.Error(nil, "noLedgerLimits",
+			`{doing}: it does not say when a ledger is full: after "{entries}" entries, not before "{minutes}" minutes`, doing, mostEntries, leastMinutes)
 	}
 	return LedgerLimits{Entries: entries, Age: time.Duration(minutes * float64(time.Minute))}, nil
 }
@@ -166,18 +168,17 @@ func (a *Administrator) PulsarLedgerLimits(ctx context.Context) (LedgerLimits, e
 const pulsarPatience = 15 * time.Second
 
 // pulsar sends a request to the first broker that answers, which sends it on to whom it concerns.
-func (a *Administrator) pulsar(ctx context.Context, method, path, body string, result any, doing string, args ...any) error {
-	what := fmt.Sprintf(doing, args...)
+func (a *Administrator) pulsar(ctx context.Context, method, path, body string, result any, doing sentence.Sentence) error {
 	brokers := a.addresses().PulsarAdmin
 	if len(brokers) == 0 {
-		return refuse(ErrConflict, "%s: this classroom has no Pulsar-mode brokers", what)
+		return sentence.Error(ErrConflict, "noPulsar", "{doing}: this classroom has no Pulsar-mode brokers", doing)
 	}
 	client := http.Client{Timeout: pulsarPatience, Transport: &http.Transport{DisableKeepAlives: true}}
 	var last error
 	for _, broker := range brokers {
 		request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(broker, "/")+path, strings.NewReader(body))
 		if err != nil {
-			return refuse(ErrInvalid, "%s: %v", what, err)
+			return sentence.Error(ErrInvalid, "couldNot", "{doing}: {why}", doing, err)
 		}
 		request.Header.Set("Content-Type", "application/json")
 		response, err := client.Do(request)
@@ -197,12 +198,12 @@ func (a *Administrator) pulsar(ctx context.Context, method, path, body string, r
 			return nil
 		}
 		if response.StatusCode >= 500 { // another broker may know better
-			last = fmt.Errorf("%s answered %s: %s", broker, response.Status, reasonOf(text))
+			last = sentence.Error(nil, "pulsarAnswered", "{broker} answered {status}: {why}", broker, response.Status, reasonOf(text))
 			continue
 		}
-		return refuse(pulsarKind(response.StatusCode), "%s: %s", what, reasonOf(text))
+		return sentence.Error(pulsarKind(response.StatusCode), "couldNot", "{doing}: {why}", doing, reasonOf(text))
 	}
-	return fmt.Errorf("%s: no Pulsar-mode broker could do it; are they running? %w", what, last)
+	return sentence.Error(nil, "noPulsarAnswer", "{doing}: no Pulsar-mode broker could do it; are they running? {why}", doing, last)
 }
 
 func pulsarKind(status int) error {

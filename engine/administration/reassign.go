@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"twinlog/engine/kafka/placement"
+	"twinlog/engine/sentence"
 )
 
 // Reassignment asks for a partition to be moved, or for many to be spread anew.
@@ -40,11 +41,11 @@ func (a *Administrator) Reassignments(ctx context.Context) ([]MovingPartition, e
 	err := a.withKafka(func(admin *kadm.Client) error {
 		topics, err := admin.ListTopicsWithInternal(ctx)
 		if err != nil {
-			return kafkaError(err, "", "listing the topics")
+			return kafkaError(err, "", sentence.Of("listingTopics", "listing the topics"))
 		}
 		answers, err := admin.ListPartitionReassignments(ctx, topics.TopicsSet())
 		if err != nil {
-			return kafkaError(err, "", "listing the reassignments")
+			return kafkaError(err, "", sentence.Of("listingReassignments", "listing the reassignments"))
 		}
 		for _, one := range answers.Sorted() {
 			detail := topics[one.Topic].Partitions[one.Partition]
@@ -75,10 +76,10 @@ func (a *Administrator) Reassign(ctx context.Context, wanted Reassignment) (move
 		var request kadm.AlterPartitionAssignmentsReq
 		topics, err := admin.ListTopicsWithInternal(ctx)
 		if err != nil {
-			return kafkaError(err, "", "listing the topics")
+			return kafkaError(err, "", sentence.Of("listingTopics", "listing the topics"))
 		}
 		if topic, known := topics[wanted.Topic]; wanted.Topic != "" && (!known || topic.Err != nil) {
-			return refuse(ErrNotFound, "there is no topic %q", wanted.Topic)
+			return sentence.Error(ErrNotFound, "noSuchTopic", `there is no topic "{topic}"`, wanted.Topic)
 		}
 		switch {
 		case wanted.Cancel:
@@ -86,11 +87,11 @@ func (a *Administrator) Reassign(ctx context.Context, wanted Reassignment) (move
 		case len(wanted.Balance) > 0:
 			brokers, err := admin.ListBrokers(ctx)
 			if err != nil {
-				return kafkaError(err, "", "asking which Kafka-mode brokers there are")
+				return kafkaError(err, "", listingBrokers())
 			}
 			for _, id := range wanted.Balance {
 				if !slices.Contains(brokers.NodeIDs(), id) {
-					return refuse(ErrInvalid, "broker %d is not running; those that are: %v", id, brokers.NodeIDs())
+					return sentence.Error(ErrInvalid, "brokerNotRunning", "broker {broker} is not running; those that are: {brokers}", id, brokers.NodeIDs())
 				}
 			}
 			if request, err = spread(topics, wanted); err != nil {
@@ -109,13 +110,14 @@ func (r Reassignment) check() error {
 	one := len(r.Replicas) > 0
 	switch {
 	case len(r.Balance) > mostReplicas || len(r.Replicas) > mostReplicas:
-		return refuse(ErrInvalid, "there are at most %d brokers", mostReplicas)
+		return sentence.Error(ErrInvalid, "notSoManyBrokers", "there are at most {most} {most|broker|brokers}", mostReplicas)
 	case r.Cancel && (one || len(r.Balance) > 0), one && len(r.Balance) > 0:
-		return refuse(ErrInvalid, "a reassignment has replicas for one partition, or brokers to balance over, or is cancelled: one of the three")
+		return sentence.Error(ErrInvalid, "reassignOneThing",
+			"a reassignment has replicas for one partition, or brokers to balance over, or is cancelled: one of the three")
 	case !r.Cancel && !one && len(r.Balance) == 0:
-		return refuse(ErrInvalid, "a reassignment needs replicas for one partition, or brokers to balance over")
+		return sentence.Error(ErrInvalid, "reassignNothing", "a reassignment needs replicas for one partition, or brokers to balance over")
 	case (r.Cancel || one) && (r.Topic == "" || r.Partition < 0):
-		return refuse(ErrInvalid, "which partition is to be moved? topic and partition are missing")
+		return sentence.Error(ErrInvalid, "reassignWhich", "which partition is to be moved? topic and partition are missing")
 	}
 	return nil
 }
@@ -141,8 +143,8 @@ func spread(topics kadm.TopicDetails, wanted Reassignment) (kadm.AlterPartitionA
 			Partitions: len(partitions), ReplicationFactor: factor, StartIndex: turn % len(brokers),
 		})
 		if err != nil {
-			return nil, refuse(ErrInvalid, "the topic %s has %d replicas of each partition, and cannot be on %d brokers: "+
-				"leave more brokers, or make fewer replicas first", topic.Topic, factor, len(brokers))
+			return nil, sentence.Error(ErrInvalid, "tooFewBrokers", "the topic {topic} has {count} {count|replica|replicas} of each partition, "+
+				"and cannot be on {brokers} {brokers|broker|brokers}: leave more brokers, or make fewer replicas first", topic.Topic, factor, len(brokers))
 		}
 		for i, partition := range partitions {
 			if !slices.Equal(partition.Replicas, assignment[i]) {
@@ -158,11 +160,11 @@ func begin(ctx context.Context, admin *kadm.Client, topics kadm.TopicDetails, re
 	moved := []MovingPartition{}
 	answers, err := admin.AlterPartitionAssignments(ctx, request)
 	if err != nil {
-		return nil, kafkaError(err, "", "reassigning partitions")
+		return nil, kafkaError(err, "", sentence.Of("reassigningPartitions", "reassigning partitions"))
 	}
 	for _, answer := range answers.Sorted() {
 		if answer.Err != nil {
-			return moved, kafkaError(answer.Err, answer.ErrMessage, "reassigning %s-%d", answer.Topic, answer.Partition)
+			return moved, kafkaError(answer.Err, answer.ErrMessage, sentence.Of("reassigning", "reassigning {topic}-{partition}", answer.Topic, answer.Partition))
 		}
 		now := topics[answer.Topic].Partitions[answer.Partition]
 		target := request[answer.Topic][answer.Partition]
@@ -202,16 +204,16 @@ type Elected struct {
 func (a *Administrator) Elect(ctx context.Context, wanted Election) ([]Elected, error) {
 	how, known := map[string]kadm.ElectLeadersHow{"preferred": kadm.ElectPreferredReplica, "unclean": kadm.ElectLiveReplica}[wanted.Type]
 	if !known {
-		return nil, refuse(ErrInvalid, "type is preferred or unclean, not %q", wanted.Type)
+		return nil, sentence.Error(ErrInvalid, "notAnElection", `type is preferred or unclean, not "{given}"`, wanted.Type)
 	}
 	if wanted.Topic == "" && wanted.Partition != nil {
-		return nil, refuse(ErrInvalid, "the topic of partition %d is missing", *wanted.Partition)
+		return nil, sentence.Error(ErrInvalid, "electWhich", "the topic of partition {partition} is missing", *wanted.Partition)
 	}
 	elected := []Elected{}
 	err := a.withKafka(func(admin *kadm.Client) error {
 		topics, err := admin.ListTopicsWithInternal(ctx)
 		if err != nil {
-			return kafkaError(err, "", "listing the topics")
+			return kafkaError(err, "", sentence.Of("listingTopics", "listing the topics"))
 		}
 		asked := kadm.TopicsSet{}
 		for _, topic := range topics.Sorted() {
@@ -225,11 +227,11 @@ func (a *Administrator) Elect(ctx context.Context, wanted Election) ([]Elected, 
 			}
 		}
 		if len(asked) == 0 {
-			return refuse(ErrNotFound, "there is no such partition of %q", wanted.Topic)
+			return sentence.Error(ErrNotFound, "noPartitionOf", `there is no such partition of "{topic}"`, wanted.Topic)
 		}
 		answers, err := admin.ElectLeaders(ctx, how, asked)
 		if err != nil {
-			return kafkaError(err, "", "electing leaders")
+			return kafkaError(err, "", sentence.Of("electingLeaders", "electing leaders"))
 		}
 		for _, partitions := range answers {
 			for _, one := range partitions {

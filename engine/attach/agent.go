@@ -12,6 +12,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -137,13 +138,17 @@ var kinds = []struct {
 }
 
 func refuse(w http.ResponseWriter, err error) {
+	status, problem := http.StatusInternalServerError, Problem{Code: "failed", Message: err.Error()}
 	for _, kind := range kinds {
 		if errors.Is(err, kind.err) {
-			answer(w, kind.status, Problem{Code: kind.code, Message: err.Error()})
-			return
+			status, problem.Code = kind.status, kind.code
+			break
 		}
 	}
-	answer(w, http.StatusInternalServerError, Problem{Code: "failed", Message: err.Error()})
+	if said, ok := sentence.In(err); ok {
+		problem.Sentence = &said
+	}
+	answer(w, status, problem)
 }
 
 // setLink applies a rule. Of the two processes that get the same rule, the one with the sender records it.

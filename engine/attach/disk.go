@@ -3,7 +3,6 @@ package attach
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/disk"
+	"twinlog/engine/sentence"
 )
 
 // DiskRule is a disk.Fault as JSON.
@@ -100,7 +100,7 @@ func (r *Remote) SetDisk(ctx context.Context, node string, fault disk.Fault) err
 	}
 	var report Report
 	if err := a.call(ctx, http.MethodPut, "/disk", diskRuleOf(fault), &report); err != nil {
-		return fmt.Errorf("the disk of %s: %w", node, err)
+		return sentence.Error(nil, "diskOf", "the disk of {node}: {why}", node, err)
 	}
 	a.told(report)
 	return nil
@@ -114,7 +114,7 @@ func (r *Remote) Files(ctx context.Context, node string) ([]cluster.StoredFile, 
 	}
 	var files []cluster.StoredFile
 	if err := a.call(ctx, http.MethodGet, "/files", nil, &files); err != nil {
-		return nil, fmt.Errorf("the files of %s: %w", node, err)
+		return nil, sentence.Error(nil, "filesOf", "the files of {node}: {why}", node, err)
 	}
 	return files, nil
 }
@@ -130,7 +130,7 @@ func (r *Remote) Corrupt(ctx context.Context, corruption cluster.Corruption) err
 
 // Add implements [cluster.Control]. A container is started from outside.
 func (r *Remote) Add(_ context.Context, role string) (cluster.NodeStatus, error) {
-	return cluster.NodeStatus{}, cluster.Say(cluster.ErrRefused, "cannot add a node of role %s: each node is a container of its own here. "+
+	return cluster.NodeStatus{}, sentence.Error(cluster.ErrRefused, "addContainer", "cannot add a node of role {role}: each node is a container of its own here. "+
 		"Give docker-compose.yml one more service like the others of its role, with the next number in --id, and run: docker compose up -d", role)
 }
 
@@ -139,5 +139,6 @@ func (r *Remote) Remove(_ context.Context, node string) error {
 	if _, err := r.find(node); err != nil {
 		return err
 	}
-	return cluster.Say(cluster.ErrRefused, "cannot remove %s: each node is a container of its own here. Run: docker compose rm --stop --volumes %s", node, node)
+	return sentence.Error(cluster.ErrRefused, "removeContainer", "cannot remove {node}: each node is a container of its own here. "+
+		"Run: docker compose rm --stop --volumes {node}", node)
 }

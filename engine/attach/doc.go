@@ -24,6 +24,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -58,6 +59,8 @@ type Line struct {
 type Problem struct {
 	Code    string `json:"code"` // wrongState, refused, failed, badRequest, notFound, gone
 	Message string `json:"message"`
+	// Sentence is what Message says; missing when it is not ours.
+	Sentence *sentence.Sentence `json:"sentence,omitempty"`
 }
 
 // LinkRule is a cluster.LinkRule as JSON.

@@ -3,10 +3,10 @@ package attach
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"twinlog/engine/cluster"
+	"twinlog/engine/sentence"
 )
 
 var _ cluster.Inspector = (*Remote)(nil)
@@ -34,7 +34,7 @@ func (r *Remote) Look(ctx context.Context, node string, question cluster.Questio
 	}
 	var found json.RawMessage
 	if err := a.call(ctx, http.MethodPost, "/look", question, &found); err != nil {
-		return nil, fmt.Errorf("look into %s: %w", node, err)
+		return nil, sentence.Error(nil, "lookingIntoNode", "look into {node}: {why}", node, err)
 	}
 	return found, nil
 }

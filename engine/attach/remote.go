@@ -11,13 +11,13 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
 	"twinlog/engine/gossip"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -149,7 +149,7 @@ func (r *Remote) find(node string) (*agent, error) {
 	defer r.mu.Unlock()
 	a := r.agents[node]
 	if a == nil {
-		return nil, cluster.Say(cluster.ErrUnknownNode, "there is no node %q; nodes are %s", node, strings.Join(slices.Sorted(maps.Keys(r.agents)), ", "))
+		return nil, sentence.Error(cluster.ErrUnknownNode, "noNodeAmong", `there is no node "{node}"; nodes are {nodes}`, node, slices.Sorted(maps.Keys(r.agents)))
 	}
 	return a, nil
 }
@@ -166,7 +166,7 @@ func (r *Remote) order(ctx context.Context, node, action string) error {
 				return err // it says already what could not be done, and to which node
 			}
 		}
-		return fmt.Errorf("%s %s: %w", action, node, err)
+		return sentence.Error(nil, "doToNodeFailed", "{action} {node}: {why}", action, node, err)
 	}
 	a.told(report)
 	return nil
@@ -194,7 +194,7 @@ func (r *Remote) SetLink(from, to string, link fabric.Link) error {
 	ctx, cancel := context.WithTimeout(context.Background(), silence)
 	defer cancel()
 	if from == to {
-		return fmt.Errorf("a link is between two nodes, not from %s to itself", from)
+		return sentence.Error(nil, "linkToItself", "a link is between two nodes: from and to must differ")
 	}
 	for _, node := range []string{from, to} {
 		if node == fabric.Client {
@@ -211,7 +211,7 @@ func (r *Remote) SetLink(from, to string, link fabric.Link) error {
 		}
 		a, _ := r.find(node)
 		if err := a.call(ctx, http.MethodPut, "/link", ruleOf(from, to, link), nil); err != nil {
-			failures = append(failures, fmt.Errorf("set the link from %s to %s in %s: %w", from, to, node, err))
+			failures = append(failures, sentence.Error(nil, "settingLinkIn", "set the link from {from} to {to} in {node}: {why}", from, to, node, err))
 			continue
 		}
 		var report Report
@@ -275,7 +275,7 @@ func (a *agent) call(ctx context.Context, method, path string, body, result any)
 		if ctx.Err() != nil {
 			return err
 		}
-		return fmt.Errorf("%w: %w; is its container running?", ErrLost, err)
+		return sentence.Error(ErrLost, "lost", "the node's process cannot be reached: {why}; is its container running?", err)
 	}
 	defer response.Body.Close()
 	limited := io.LimitReader(response.Body, maxLine)
@@ -286,10 +286,10 @@ func (a *agent) call(ctx context.Context, method, path string, body, result any)
 		}
 		for _, kind := range kinds {
 			if kind.code == problem.Code {
-				return cluster.Say(kind.err, "%s", problem.Message)
+				return sentence.Repeat(kind.err, problem.Message, problem.Sentence)
 			}
 		}
-		return errors.New(problem.Message)
+		return sentence.Repeat(nil, problem.Message, problem.Sentence)
 	}
 	if result == nil {
 		return nil

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
 	"twinlog/engine/node"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -184,7 +184,7 @@ func (c *Cluster) do(name string, action func(*Slot) error) error {
 		for _, s := range c.present() {
 			names = append(names, s.Name())
 		}
-		return Say(ErrUnknownNode, "there is no node %q; nodes are %s", name, strings.Join(names, ", "))
+		return sentence.Error(ErrUnknownNode, "noNodeAmong", `there is no node "{node}"; nodes are {nodes}`, name, names)
 	}
 	return action(s)
 }

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"twinlog/engine/dissect"
 	"twinlog/engine/dump"
 	"twinlog/engine/ensemble/server"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -87,7 +89,7 @@ func (s *Slot) Look(ctx context.Context, question Question) (json.RawMessage, er
 	case LookThing:
 		answer, err = s.lookAtThing(ctx, question.Thing)
 	default:
-		err = Say(ErrInvalid, "%q is nothing that a node can be asked for", question.What)
+		err = sentence.Error(ErrInvalid, "notAQuestion", `"{given}" is nothing that a node can be asked for`, question.What)
 	}
 	if err != nil {
 		return nil, err
@@ -104,18 +106,20 @@ func encodeAnswer(question Question, answer any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("put the answer about the %s into JSON: %w", question.What, err)
 	}
 	if len(text) > maxAnswer {
-		return nil, Say(ErrRefused, "what is known of the %s %.200q has %d bytes; shown are at most %d", question.What, question.File+question.Thing, len(text), maxAnswer)
+		return nil, sentence.Error(ErrRefused, "answerTooLarge", `what is known of "{thing}" has {bytes} {bytes|byte|bytes}; shown are at most {most}`, question.File+question.Thing, len(text), maxAnswer)
 	}
 	return text, nil
 }
 
 func (s *Slot) lookAtMessage(question Question) (Message, error) {
 	if run := s.tracer.Run(); question.Run != "" && question.Run != run {
-		return Message{}, Say(ErrGone, "record %d of %s is of run %s; messages' bytes are kept of the present run (%s) alone", question.Seq, s.Name(), question.Run, run)
+		return Message{}, sentence.Error(ErrGone, "messageOfOtherRun", "record {seq} of {node} is of run {run}; messages' bytes are kept of the present run ({present}) alone",
+			strconv.FormatUint(question.Seq, 10), s.Name(), question.Run, run)
 	}
 	frame, found := s.tracer.Frame(question.Seq)
 	if !found {
-		return Message{}, Say(ErrGone, "%s no longer has the bytes of the message of its record %d: newer messages took their place, or the record is about no message", s.Name(), question.Seq)
+		return Message{}, sentence.Error(ErrGone, "messageGone", "{node} no longer has the bytes of the message of its record {seq}: "+
+			"newer messages took their place, or the record is about no message", s.Name(), strconv.FormatUint(question.Seq, 10))
 	}
 	return messageOf(frame), nil
 }
@@ -131,19 +135,19 @@ func (s *Slot) lookAtFile(question Question) (any, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(files, func(f StoredFile) bool { return f.Name == question.File }) {
-		return nil, Say(ErrNotThere, "%s has no file %.200q with anything in it", s.Name(), question.File)
+		return nil, sentence.Error(ErrNotThere, "noFileWithBytes", `{node} has no file "{file}" with anything in it`, s.Name(), question.File)
 	}
 	file, err := s.files.OpenFile(question.File, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Say(ErrGone, "%s has just deleted %s", s.Name(), question.File)
+		return nil, sentence.Error(ErrGone, "fileJustDeleted", "{node} has just deleted {file}", s.Name(), question.File)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look into %s of %s: %w", question.File, s.Name(), err)
+		return nil, sentence.Error(nil, "lookingInto", "look into {file} of {node}: {why}", question.File, s.Name(), err)
 	}
 	defer file.Close()
 	size, err := file.Size()
 	if err != nil {
-		return nil, fmt.Errorf("look into %s of %s: %w", question.File, s.Name(), err)
+		return nil, sentence.Error(nil, "lookingInto", "look into {file} of {node}: {why}", question.File, s.Name(), err)
 	}
 	var answer any
 	if question.What == LookFrame {
@@ -153,9 +157,9 @@ func (s *Slot) lookAtFile(question Question) (any, error) {
 	}
 	switch {
 	case errors.Is(err, dump.ErrNoFrame):
-		return nil, Say(ErrNotThere, "%v", err)
+		return nil, sentence.Error(ErrNotThere, "noFrameThere", "there is no frame at byte {at} of {file}: {why}", question.At, question.File, err)
 	case err != nil:
-		return nil, Say(ErrRefused, "%s cannot be put in words: %v", question.File, err)
+		return nil, sentence.Error(ErrRefused, "notInWords", "{file} cannot be put in words: {why}", question.File, err)
 	}
 	return answer, nil
 }
@@ -172,11 +176,11 @@ func (s *Slot) lookAtThing(ctx context.Context, thing string) (any, error) {
 		return nil, wrongState("ask", s.Name(), state)
 	}
 	if looker == nil {
-		return nil, Say(ErrRefused, "%s tells nothing of the things in it", s.Name())
+		return nil, sentence.Error(ErrRefused, "tellsNothing", "{node} tells nothing of the things in it", s.Name())
 	}
 	told, err := looker.LookAt(ctx, thing)
 	if err != nil {
-		return nil, Say(ErrNotThere, "%s: %v", s.Name(), err)
+		return nil, sentence.Error(ErrNotThere, "nodeSays", "{node}: {why}", s.Name(), err)
 	}
 	now := Told{At: time.Now(), Told: told}
 	if znode, is := told.(server.ZnodeLook); is {

@@ -3,11 +3,10 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"twinlog/engine/node"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -29,23 +28,23 @@ func (c *Cluster) Layout() Layout {
 }
 
 // takeTurn lets one change of the members happen at a time. The returned function ends the turn.
-func (c *Cluster) takeTurn(ctx context.Context, doing string) (func(), error) {
+func (c *Cluster) takeTurn(ctx context.Context, doing sentence.Sentence) (func(), error) {
 	if c.members == nil {
-		return nil, Say(ErrRefused, "cannot %s: this classroom's nodes are fixed", doing)
+		return nil, sentence.Error(ErrRefused, "nodesAreFixed", "cannot {doing}: this classroom's nodes are fixed", doing)
 	}
 	select {
 	case <-c.changing:
 		return func() { c.changing <- struct{}{} }, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: another node is being added or removed: %w", doing, context.Cause(ctx))
+		return nil, sentence.Error(nil, "changingAnotherNode", "{doing}: another node is being added or removed: {why}", doing, context.Cause(ctx))
 	}
 }
 
 // Add implements [Control].
 func (c *Cluster) Add(ctx context.Context, role string) (NodeStatus, error) {
-	doing := "add a node of role " + role
+	doing := sentence.Of("addNode", "add a node of role {role}", role)
 	if _, known := node.Purposes(role); !known {
-		return NodeStatus{}, Say(ErrInvalid, "there is no role %q; a node is %s", role, strings.Join(roleOrder, ", "))
+		return NodeStatus{}, sentence.Error(ErrInvalid, "noSuchRole", `there is no role "{role}"; a node is {roles}`, role, roleOrder)
 	}
 	done, err := c.takeTurn(ctx, doing)
 	if err != nil {
@@ -55,14 +54,14 @@ func (c *Cluster) Add(ctx context.Context, role string) (NodeStatus, error) {
 	before := c.Layout()
 	after, config, err := before.with(role)
 	if err != nil {
-		return NodeStatus{}, fmt.Errorf("%s: %w", doing, err)
+		return NodeStatus{}, sentence.Error(nil, "couldNot", "{doing}: {why}", doing, err)
 	}
 	s, err := c.newSlot(config)
 	if err != nil {
-		return NodeStatus{}, fmt.Errorf("%s: %w", doing, err)
+		return NodeStatus{}, sentence.Error(nil, "couldNot", "{doing}: {why}", doing, err)
 	}
 	if err := c.members.Remember(after); err != nil {
-		return NodeStatus{}, fmt.Errorf("%s: remembering it for the next start: %w", doing, err)
+		return NodeStatus{}, sentence.Error(nil, "rememberingNode", "{doing}: remembering it for the next start: {why}", doing, err)
 	}
 	c.change(after, append(c.present(), s))
 	if role == node.RoleEnsemble {
@@ -71,7 +70,7 @@ func (c *Cluster) Add(ctx context.Context, role string) (NodeStatus, error) {
 		err = s.Start(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%s: %s did not come up: %w", doing, s.Name(), err)
+		err = sentence.Error(nil, "didNotComeUp", "{doing}: {node} did not come up: {why}", doing, s.Name(), err)
 		if !errors.Is(err, errStillMember) {
 			err = errors.Join(err, c.takeOut(ctx, s, before))
 		}
@@ -82,7 +81,7 @@ func (c *Cluster) Add(ctx context.Context, role string) (NodeStatus, error) {
 
 // Remove implements [Control].
 func (c *Cluster) Remove(ctx context.Context, name string) error {
-	doing := "remove " + name
+	doing := doing("remove", name)
 	done, err := c.takeTurn(ctx, doing)
 	if err != nil {
 		return err
@@ -94,22 +93,22 @@ func (c *Cluster) Remove(ctx context.Context, name string) error {
 	}
 	after, err := c.Layout().without(s.role, s.id)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return sentence.Error(nil, "couldNot", "{doing}: {why}", doing, err)
 	}
 	if s.Status().State == StatePaused {
 		return wrongState("remove", name, StatePaused)
 	}
 	if s.role == node.RoleEnsemble {
 		if err := c.leave(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
+			return sentence.Error(nil, "couldNot", "{doing}: {why}", doing, err)
 		}
 	}
 	if err := s.Stop(ctx); err != nil && !errors.Is(err, ErrWrongState) {
-		return fmt.Errorf("%s: %w", doing, err)
+		return sentence.Error(nil, "couldNot", "{doing}: {why}", doing, err)
 	}
 	if s.role == node.RoleBookie { // one that comes back under this name has nothing, and must not be taken for this one
 		if err := c.forgetCookie(ctx, s); err != nil {
-			return fmt.Errorf("%s: it is stopped, and its files are still there: %w", doing, err)
+			return sentence.Error(nil, "filesStillThere", "{doing}: it is stopped, and its files are still there: {why}", doing, err)
 		}
 	}
 	return c.takeOut(ctx, s, after)
@@ -119,7 +118,7 @@ func (c *Cluster) Remove(ctx context.Context, name string) error {
 func (c *Cluster) takeOut(ctx context.Context, s *Slot, layout Layout) error {
 	err := s.Close(ctx)
 	if !s.ended() {
-		return errors.Join(err, fmt.Errorf("remove %s: it does not end, so its files stay; try again", s.Name()))
+		return errors.Join(err, sentence.Error(nil, "doesNotEnd", "remove {node}: it does not end, so its files stay; try again", s.Name()))
 	}
 	c.heal(s.Name())
 	c.change(layout, slices.DeleteFunc(c.present(), func(other *Slot) bool { return other == s }))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"twinlog/engine/node"
+	"twinlog/engine/sentence"
 )
 
 // numbers are the numbers of a role's nodes, in order.
@@ -32,7 +33,7 @@ func (l Layout) with(role string) (Layout, node.Config, error) {
 		id = present[len(present)-1] + 1
 	}
 	if id > maxNodes {
-		return l, node.Config{}, Say(ErrRefused, "there can be %d nodes of a role at most, for each has its own port", maxNodes)
+		return l, node.Config{}, sentence.Error(ErrRefused, "tooManyNodes", "there can be {most} {most|node|nodes} of a role at most, for each has its own port", maxNodes)
 	}
 	l.Added, l.Removed = plus(l.Added, role, id), minus(l.Removed, role, id)
 	configs, err := l.Nodes()
@@ -41,7 +42,7 @@ func (l Layout) with(role string) (Layout, node.Config, error) {
 	}
 	at := slices.IndexFunc(configs, func(config node.Config) bool { return config.Role == role && config.ID == id })
 	if at < 0 {
-		return l, node.Config{}, Say(ErrRefused, "the ensemble is a real ZooKeeper; add a server with its own reconfig")
+		return l, node.Config{}, sentence.Error(ErrRefused, "ensembleIsZooKeeper", "the ensemble is a real ZooKeeper; change it with its own reconfig")
 	}
 	return l, configs[at], nil
 }
@@ -52,9 +53,9 @@ func (l Layout) without(role string, id int) (Layout, error) {
 	_, err := l.Nodes()
 	switch {
 	case role == node.RoleEnsemble && len(l.numbers(role)) == 0:
-		return l, Say(ErrRefused, "it is the ensemble's last server, and somebody must coordinate")
+		return l, sentence.Error(ErrRefused, "lastServer", "it is the ensemble's last server, and somebody must coordinate")
 	case role == node.RoleBookie && len(l.numbers(role)) == 0 && len(l.numbers(node.RolePulsar)) > 0:
-		return l, Say(ErrRefused, "it is the last bookie, and Pulsar-mode brokers keep their messages in bookies")
+		return l, sentence.Error(ErrRefused, "lastBookie", "it is the last bookie, and Pulsar-mode brokers keep their messages in bookies")
 	}
 	return l, err
 }

@@ -13,6 +13,7 @@ import (
 	"twinlog/engine/fabric"
 	"twinlog/engine/node"
 	"twinlog/engine/pulsar/bookkeeper/metadata"
+	"twinlog/engine/sentence"
 )
 
 // Changes of who belongs to the cluster that the ensemble has to know. They are asked for as an administrator would: by a client of the
@@ -40,7 +41,7 @@ func (c *Cluster) asAdministrator(ctx context.Context, do func(*zk.Conn) error) 
 		case event := <-events:
 			connected = event.State == zk.StateHasSession
 		case <-ctx.Done():
-			return fmt.Errorf("the ensemble gave no session; does it have a majority? %w", context.Cause(ctx))
+			return sentence.Error(nil, "noSession", "the ensemble gave no session; does it have a majority? {why}", context.Cause(ctx))
 		}
 	}
 	if layout.Secret != "" {
@@ -52,7 +53,7 @@ func (c *Cluster) asAdministrator(ctx context.Context, do func(*zk.Conn) error) 
 		err = do(conn)
 	}
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("the ensemble did not answer in time; does it have a majority? %w (%w)", err, context.Cause(ctx))
+		return sentence.Error(nil, "noEnsembleAnswer", "the ensemble did not answer in time; does it have a majority? {why} ({cause})", err, context.Cause(ctx))
 	}
 	return err
 }
@@ -62,15 +63,15 @@ func (c *Cluster) mayReconfigure() error {
 	layout := c.Layout()
 	switch {
 	case len(layout.ZooKeeper) > 0:
-		return Say(ErrRefused, "the ensemble is a real ZooKeeper; change it with its own reconfig")
+		return sentence.Error(ErrRefused, "ensembleIsZooKeeper", "the ensemble is a real ZooKeeper; change it with its own reconfig")
 	case layout.Ensemble < 2:
-		return Say(ErrRefused, "an ensemble that was founded by one server listens for no others; start the classroom with --ensemble 3")
+		return sentence.Error(ErrRefused, "ensembleOfOne", "an ensemble that was founded by one server listens for no others; start the classroom with --ensemble 3")
 	}
 	return nil
 }
 
 // errStillMember: a server that did not come up could not be made to leave the ensemble again.
-var errStillMember = errors.New("it may have a vote in the ensemble, so it stays: start it, or remove it when the ensemble has a majority")
+var errStillMember = sentence.Error(nil, "stillMember", "it may have a vote in the ensemble, so it stays: start it, or remove it when the ensemble has a majority")
 
 // join starts one more ensemble server and makes it a member. One that became a member and then does not come up leaves again: it would
 // be a voter that nobody can ask. The error is errStillMember when that fails.
@@ -144,11 +145,11 @@ func reconfigError(err error) error {
 	case err == nil:
 		return nil
 	case err.Error() == noQuorum:
-		return Say(ErrRefused, "the ensemble would have no majority of running servers; start the ones that are down first")
+		return sentence.Error(ErrRefused, "noMajorityAfter", "the ensemble would have no majority of running servers; start the ones that are down first")
 	case err.Error() == inProgress:
-		return Say(ErrWrongState, "another reconfiguration of the ensemble is under way; try again")
+		return sentence.Error(ErrWrongState, "reconfiguring", "another reconfiguration of the ensemble is under way; try again")
 	}
-	return fmt.Errorf("reconfiguring the ensemble: %w", err)
+	return sentence.Error(nil, "reconfigureFailed", "reconfiguring the ensemble: {why}", err)
 }
 
 // forgetCookie deletes the znode that ties a bookie's address to its disk, as "bookkeeper shell" does for one that is decommissioned.
@@ -156,7 +157,7 @@ func (c *Cluster) forgetCookie(ctx context.Context, s *Slot) error {
 	address := s.address(node.PurposeBookie)
 	return c.asAdministrator(ctx, func(conn *zk.Conn) error {
 		if err := conn.Delete(metadata.CookiePath(address), -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return fmt.Errorf("deleting the cookie of %s: %w", s.Name(), err)
+			return sentence.Error(nil, "deletingCookie", "deleting the cookie of {node}: {why}", s.Name(), err)
 		}
 		return nil
 	})
@@ -178,7 +179,7 @@ func (c *Cluster) LedgersOn(ctx context.Context, name string) (ledgers []int64, 
 		return nil, err
 	}
 	if s.role != node.RoleBookie {
-		return nil, Say(ErrInvalid, "%s is no bookie", name)
+		return nil, sentence.Error(ErrInvalid, "notABookie", "{node} is no bookie", name)
 	}
 	address := s.address(node.PurposeBookie)
 	err = c.asAdministrator(ctx, func(conn *zk.Conn) error {
@@ -186,7 +187,7 @@ func (c *Cluster) LedgersOn(ctx context.Context, name string) (ledgers []int64, 
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("asking the ensemble which ledgers are on %s: %w", name, err)
+		return nil, sentence.Error(nil, "askingLedgers", "asking the ensemble which ledgers are on {node}: {why}", name, err)
 	}
 	return ledgers, nil
 }

@@ -3,13 +3,13 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
 	"twinlog/engine/node"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -94,7 +94,7 @@ func (s *Slot) act(ctx context.Context, action string) (func(), error) {
 	case <-s.turn:
 		return func() { s.turn <- struct{}{} }, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s %s: waiting for another action on it: %w", action, s.Name(), context.Cause(ctx))
+		return nil, sentence.Error(nil, "waitingForAction", "{doing}: waiting for another action on it: {why}", doing(action, s.Name()), context.Cause(ctx))
 	}
 }
 
@@ -125,11 +125,11 @@ func (s *Slot) awaitReady(ctx context.Context, l *life) error {
 		return nil
 	case <-l.done:
 		if l.err == nil {
-			return fmt.Errorf("start %s: it ended before it served", s.Name())
+			return sentence.Error(nil, "endedBeforeServing", "start {node}: it ended before it served", s.Name())
 		}
 		return l.err
 	case <-ctx.Done():
-		return fmt.Errorf("start %s: it does not serve yet: %w", s.Name(), context.Cause(ctx))
+		return sentence.Error(nil, "notServingYet", "start {node}: it does not serve yet: {why}", s.Name(), context.Cause(ctx))
 	}
 }
 
@@ -185,7 +185,7 @@ func (s *Slot) killLife(action string, l *life) error {
 	select {
 	case <-l.done: // it ended by itself in the meantime
 		s.mu.Unlock()
-		return Say(ErrWrongState, "cannot %s %s: it has just ended by itself", action, s.Name())
+		return cannot(action, s.Name(), sentence.Of("hasJustEnded", "it has just ended by itself"))
 	default:
 	}
 	l.ending, s.state = StateKilled, StateKilled
@@ -233,7 +233,7 @@ func (s *Slot) awaitEnd(ctx context.Context, action string, l *life) error {
 	case <-l.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s %s: its last life has not ended yet: %w", action, s.Name(), context.Cause(ctx))
+		return sentence.Error(nil, "lastLifeGoesOn", "{doing}: its last life has not ended yet: {why}", doing(action, s.Name()), context.Cause(ctx))
 	}
 }
 
@@ -251,7 +251,7 @@ func (s *Slot) Pause(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != StateRunning || l.ending != StateFailed {
-		return Say(ErrWrongState, "cannot pause %s: it is about to end", s.Name())
+		return cannot("pause", s.Name(), sentence.Of("isEnding", "it is about to end"))
 	}
 	l.view.Freeze()
 	l.disk.Freeze()

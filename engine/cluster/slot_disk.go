@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"twinlog/engine/disk"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -17,7 +18,7 @@ import (
 func (s *Slot) Crash(ctx context.Context) error {
 	files, can := s.files.(disk.Crashable)
 	if !can {
-		return Say(ErrRefused, "cannot crash %s: its disk keeps no account of what is synced; kill it instead", s.Name())
+		return sentence.Error(ErrRefused, "cannotCrash", "cannot crash {node}: its disk keeps no account of what is synced; kill it instead", s.Name())
 	}
 	release, err := s.act(ctx, "crash")
 	if err != nil {
@@ -40,7 +41,7 @@ func (s *Slot) Crash(ctx context.Context) error {
 	lost, err := files.LoseUnsynced()
 	s.tracer.Emit(trace.UnsyncedLost{Bytes: lost.Bytes, Files: lost.Files})
 	if err != nil {
-		return fmt.Errorf("crash %s: taking back what it had not synced: %w", s.Name(), err)
+		return sentence.Error(nil, "takingBackUnsynced", "crash {node}: taking back what it had not synced: {why}", s.Name(), err)
 	}
 	return nil
 }
@@ -55,7 +56,7 @@ func (s *Slot) Fault() disk.Fault {
 // SetDisk sets what is wrong with the node's disk, in this life and the next ones.
 func (s *Slot) SetDisk(fault disk.Fault) error {
 	if fault.Delay < 0 {
-		return Say(ErrInvalid, "the disk of %s cannot have a delay of %v: it must not be negative", s.Name(), fault.Delay)
+		return sentence.Error(ErrInvalid, "negativeDelay", "the disk of {node} cannot have a delay of {given}: it must not be negative", s.Name(), fault.Delay)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,22 +111,22 @@ func (s *Slot) Files() ([]StoredFile, error) {
 // meet it.
 func (s *Slot) Corrupt(ctx context.Context, c Corruption) error {
 	if path.IsAbs(c.File) || path.Clean(c.File) != c.File || c.File == ".." || len(c.File) > 2 && c.File[:3] == "../" {
-		return Say(ErrInvalid, "%q is no file in the directory of %s", c.File, s.Name())
+		return sentence.Error(ErrInvalid, "notAFileOf", `"{file}" is no file in the directory of {node}`, c.File, s.Name())
 	}
-	release, err := s.act(ctx, "corrupt a file of")
+	release, err := s.act(ctx, "corrupt")
 	if err != nil {
 		return err
 	}
 	defer release()
 	info, err := s.files.Stat(c.File)
 	if err != nil || info.IsDir() {
-		return Say(ErrInvalid, "%s has no file %q", s.Name(), c.File)
+		return sentence.Error(ErrInvalid, "noSuchFile", `{node} has no file "{file}"`, s.Name(), c.File)
 	}
 	if c.Offset < 0 || c.Offset >= info.Size() || c.Bit < 0 || c.Bit > 7 {
-		return Say(ErrInvalid, "%s of %s has offsets from 0 to %d, and a byte has bits from 0 to 7", c.File, s.Name(), info.Size()-1)
+		return sentence.Error(ErrInvalid, "notABit", "{file} of {node} has offsets from 0 to {last}, and a byte has bits from 0 to 7", c.File, s.Name(), info.Size()-1)
 	}
 	if err := disk.NewFaults(s.files).FlipBit(c.File, c.Offset, uint(c.Bit)); err != nil {
-		return fmt.Errorf("corrupt %s of %s: %w", c.File, s.Name(), err)
+		return sentence.Error(nil, "corruptFile", "corrupt {file} of {node}: {why}", c.File, s.Name(), err)
 	}
 	s.tracer.Emit(trace.DiskCorrupted{File: c.File, Offset: c.Offset, Bit: c.Bit})
 	return nil

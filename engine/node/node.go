@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"twinlog/engine/ensemble/clienttrace"
+	"twinlog/engine/sentence"
 )
 
 // driver is what a role's package makes: see New of engine/ensemble/server, engine/kafka/broker, engine/pulsar/broker and
@@ -65,7 +66,7 @@ func (n *Node) LookAt(ctx context.Context, thing string) (any, error) {
 		LookAt(ctx context.Context, thing string) (any, error)
 	})
 	if !can {
-		return nil, fmt.Errorf("a %s tells nothing of the things in it", n.config.Role)
+		return nil, sentence.Error(nil, "roleTellsNothing", "a {role} tells nothing of the things in it", n.config.Role)
 	}
 	return looker.LookAt(ctx, thing)
 }

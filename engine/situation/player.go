@@ -13,6 +13,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
+	"twinlog/engine/sentence"
 	"twinlog/engine/world"
 )
 
@@ -75,7 +76,7 @@ func fill(text Text, names map[string]string) Text {
 func (p *Player) Start(id string) (*Run, error) {
 	at := slices.IndexFunc(scripts, func(s script) bool { return s.ID == id })
 	if at < 0 {
-		return nil, fmt.Errorf("%q: %w", id, ErrUnknown)
+		return nil, sentence.Error(ErrUnknown, "noSuchSituation", `there is no situation "{situation}"`, id)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +107,7 @@ func (p *Player) Cancel(ctx context.Context) (*Run, error) {
 	case <-done:
 		return p.Last(), nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("the situation is still being ended: %w", context.Cause(ctx))
+		return nil, sentence.Error(nil, "situationEnding", "the situation is still being ended: {why}", context.Cause(ctx))
 	}
 }
 
@@ -145,6 +146,9 @@ func (p *Player) play(ctx context.Context, s script, run *Run, done chan struct{
 		run.Message = Text{EN: "Cancelled; what it had done is put right.", ZH: "已取消，所做的改动已恢复。"}
 	default:
 		run.State = StateFailed
+		if said, ok := sentence.In(err); ok {
+			run.Problem = &said
+		}
 		run.Message = Text{EN: err.Error(), ZH: "未能完成：" + err.Error()}
 	}
 	for i := range run.Steps {
@@ -249,15 +253,15 @@ func (s *stage) cutLinks(links ...[2]string) error {
 		found[[2]string{rule.From, rule.To}] = rule.Link
 	}
 	s.later(func(context.Context) error {
+		now := map[[2]string]fabric.Link{}
+		for _, rule := range control.Links() {
+			now[[2]string{rule.From, rule.To}] = rule.Link
+		}
 		var failed []error
 		for _, link := range links {
 			if now[link] != found[link] { // what has been mended already is not told a second time
 				failed = append(failed, control.SetLink(link[0], link[1], found[link]))
 			}
-		}
-		now := map[[2]string]fabric.Link{}
-		for _, rule := range control.Links() {
-			now[[2]string{rule.From, rule.To}] = rule.Link
 		}
 		return errors.Join(failed...)
 	})

@@ -3,12 +3,12 @@ package situation
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"time"
 
 	"twinlog/engine/administration"
+	"twinlog/engine/sentence"
 	"twinlog/engine/workload"
 	"twinlog/engine/world"
 )
@@ -25,7 +25,7 @@ type script struct {
 var scripts = []script{splitVote, followerFallsBehind, zombieController, lostRecord, fullLedger, hotBundle, deadBookie}
 
 // errTooSmall: the classroom has too few nodes for a situation.
-var errTooSmall = errors.New("the classroom has too few running nodes for it; start the ones that are down, or heal")
+var errTooSmall = sentence.Error(nil, "tooFewNodes", "the classroom has too few running nodes for it; start the ones that are down, or heal")
 
 // running are the nodes of a role that run, by name.
 func running(state *world.State, role string) (names []string) {
@@ -117,7 +117,7 @@ var splitVote = script{
 		}
 		servers, leader := running(state, "ensemble"), state.Ensemble.Leader
 		if len(servers) != 3 || leader == "" {
-			return errors.Join(errTooSmall, errors.New("a split vote is shown with an ensemble of three"))
+			return sentence.Error(nil, "needsEnsembleOfThree", "{why}; a split vote is shown with an ensemble of three", errTooSmall)
 		}
 		others := slices.DeleteFunc(servers, func(name string) bool { return name == leader })
 		a, b := others[0], others[1]

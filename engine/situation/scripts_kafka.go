@@ -2,11 +2,11 @@ package situation
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
 	"twinlog/engine/administration"
+	"twinlog/engine/sentence"
 	"twinlog/engine/workload"
 	"twinlog/engine/world"
 )
@@ -106,7 +106,7 @@ func playZombieController(ctx context.Context, s *stage) error {
 	}
 	registered := kafkaBroker(state, old.Broker)
 	if registered == nil {
-		return fmt.Errorf("the controller %s is not registered", kafkaNode(old.Broker))
+		return sentence.Error(nil, "controllerNotRegistered", "the controller {node} is not registered", kafkaNode(old.Broker))
 	}
 	session := registered.Epoch
 	s.name("old", kafkaNode(old.Broker))
@@ -275,7 +275,7 @@ var lostRecord = script{
 		}
 		s.name("end", strconv.FormatInt(end, 10))
 		if end > offset {
-			return fmt.Errorf("the record at offset %d of %s is still there: the log ends at %d", offset, topic, end)
+			return sentence.Error(nil, "recordStillThere", "the record at offset {offset} of {topic} is still there: the log ends at {end}", offset, topic, end)
 		}
 		return nil
 	},

@@ -2,7 +2,6 @@ package situation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"twinlog/engine/administration"
+	"twinlog/engine/sentence"
 	"twinlog/engine/workload"
 	"twinlog/engine/world"
 )
@@ -66,7 +66,8 @@ var fullLedger = script{
 			return err
 		}
 		if limits.Age > longestLedger {
-			return fmt.Errorf("a ledger of this classroom is not closed before it is %v old (managedLedgerMinLedgerRolloverTimeMinutes); this shows what happens within %v", limits.Age, longestLedger)
+			return sentence.Error(nil, "ledgersLiveTooLong", "a ledger of this classroom is not closed before it is {age} old "+
+				"(managedLedgerMinLedgerRolloverTimeMinutes); this shows what happens within {most}", limits.Age, longestLedger)
 		}
 		rate := fillingRate(limits)
 		s.name("rate", strconv.Itoa(rate))
@@ -228,14 +229,14 @@ func (s *stage) shareHalf(ctx context.Context, topics []string, parent, owner st
 	}
 	registered := state.Pulsar.Brokers[other]
 	if registered == nil {
-		return errors.Join(errTooSmall, fmt.Errorf("%s is not registered", other))
+		return sentence.Error(nil, "brokerNotThere", "{why}; {node} is not registered", errTooSmall, other)
 	}
 	s.name("half", half)
 	s.name("other", other)
-	s.step()
 	if err := s.linger(ctx); err != nil {
 		return err
 	}
+	s.step()
 	id := strings.TrimPrefix(registered.Broker, "http://")
 	if err := s.player.config.Administration.UnloadBundle(ctx, administration.PulsarBundle{Namespace: pulsarNamespace, Bundle: half}, id); err != nil {
 		return err
@@ -268,7 +269,7 @@ var deadBookie = script{
 			return err
 		}
 		if len(running(state, "bookie")) < 4 {
-			return errors.Join(errTooSmall, errors.New("a spare bookie is needed: four in all"))
+			return sentence.Error(nil, "needsSpareBookie", "{why}; a spare bookie is needed: four in all", errTooSmall)
 		}
 		s.step()
 		topic := s.ownTopic("dead-bookie")
@@ -280,13 +281,13 @@ var deadBookie = script{
 		}
 		id, ledger := newest(state, fullName(topic))
 		if ledger == nil || len(ledger.Ensembles) == 0 {
-			return fmt.Errorf("the ledger of %s is not known yet", topic)
+			return sentence.Error(nil, "ledgerNotKnown", "the ledger of {topic} is not known yet", topic)
 		}
 		fragments := len(ledger.Ensembles)
 		victim := ledger.Ensembles[fragments-1].Bookies[0]
 		bookie := state.Pulsar.Bookies[victim]
 		if bookie == nil {
-			return fmt.Errorf("the bookie at %s is not known", victim)
+			return sentence.Error(nil, "bookieNotKnown", "the bookie at {address} is not known", victim)
 		}
 		s.name("ledger", id)
 		s.name("bookie", bookie.Node)

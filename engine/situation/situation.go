@@ -4,23 +4,23 @@ package situation
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
+	"twinlog/engine/sentence"
 	"twinlog/engine/workload"
 	"twinlog/engine/world"
 )
 
 var (
 	// ErrUnknown: no situation of that id.
-	ErrUnknown = errors.New("no such situation")
+	ErrUnknown = sentence.Error(nil, "unknownSituation", "no such situation")
 	// ErrBusy: another situation is being played.
-	ErrBusy = errors.New("another situation is being played; cancel it first")
+	ErrBusy = sentence.Error(nil, "situationBusy", "another situation is being played; cancel it first")
 	// ErrIdle: no situation is being played.
-	ErrIdle = errors.New("no situation is being played")
+	ErrIdle = sentence.Error(nil, "situationIdle", "no situation is being played")
 )
 
 // Text is a text in both languages. In a step, {leader} and the like are names that the run fills in.
@@ -64,9 +64,11 @@ type Run struct {
 	// Names are the nodes and things that the run chose, by what they are in the texts: leader, follower, topic.
 	Names map[string]string `json:"names"`
 	// Message says why it failed, or what came out.
-	Message Text       `json:"message"`
-	Started time.Time  `json:"started"`
-	Ended   *time.Time `json:"ended"`
+	Message Text `json:"message"`
+	// Problem is why it failed, as Message says it in English; missing where that is no sentence of ours.
+	Problem *sentence.Sentence `json:"problem,omitempty"`
+	Started time.Time          `json:"started"`
+	Ended   *time.Time         `json:"ended"`
 }
 
 // Control is the part of cluster.Control that situations need.
@@ -107,10 +109,10 @@ type Config struct {
 	Workloads      Workloads
 	// World is the state of the classroom now.
 	World func(ctx context.Context) (*world.State, error)
-}
-
 	// Linger is how long a state of the story stays before the story goes on, so that people see it; 2 s unless told. Nothing depends on it.
 	Linger time.Duration
+}
+
 // patience bounds how long a run may take in all; each condition comes about well within it, at the slower pace too. A script that
 // waits for what is configured to take longer has a patience of its own.
 const patience = 5 * time.Minute

@@ -1,12 +1,14 @@
 package workload
 
-import "errors"
+import (
+	"twinlog/engine/sentence"
+)
 
 var (
 	// ErrInvalid: the specification cannot be run; the error around it says what is wrong with it.
-	ErrInvalid = errors.New("not a workload that can be run")
+	ErrInvalid = sentence.Error(nil, "notAWorkload", "not a workload that can be run")
 	// ErrTooMany: as many workloads run as may.
-	ErrTooMany = errors.New("too many workloads")
+	ErrTooMany = sentence.Error(nil, "tooManyWorkloads", "too many workloads")
 	// ErrUnknown: no workload of that id.
-	ErrUnknown = errors.New("no such workload")
+	ErrUnknown = sentence.Error(nil, "unknownWorkload", "no such workload")
 )

@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"twinlog/engine/sentence"
 )
 
 // kafkaClient is a side's client programs on the Kafka protocol.
@@ -37,13 +39,13 @@ func (k *kafkaClient) prepare(ctx context.Context) error {
 	admin := kadm.NewClient(client)
 	brokers, err := admin.ListBrokers(ctx)
 	if err != nil {
-		return fmt.Errorf("listing the Kafka-mode brokers: %w", err)
+		return sentence.Error(nil, "listingKafkaBrokers", "listing the Kafka-mode brokers: {why}", err)
 	}
 	partitions := max(1, k.spec.Partitions) // every Kafka-mode topic has partitions
 	replicas := min(k.spec.ReplicationFactor, len(brokers))
 	_, err = admin.CreateTopic(ctx, int32(partitions), int16(replicas), nil, k.spec.Topic)
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return fmt.Errorf("creating the Kafka-mode topic %s: %w", k.spec.Topic, err)
+		return sentence.Error(nil, "createKafkaTopic", "create Kafka topic {topic}: {why}", k.spec.Topic, err)
 	}
 	return nil
 }
@@ -116,9 +118,9 @@ func (k *kafkaClient) consume(ctx context.Context, program string, to *side) err
 			return client.CommitUncommittedOffsets(commit)
 		}
 		fetches.EachError(func(topic string, partition int32, err error) {
-			what := "consuming"
+			what := sentence.Of("consuming", "consuming")
 			if topic != "" { // else it is about the group
-				what = fmt.Sprintf("consuming %s-%d", topic, partition)
+				what = sentence.Of("consumingFrom", "consuming {topic}-{partition}", topic, partition)
 			}
 			to.failed(what, err)
 		})

@@ -4,11 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
+
+	"twinlog/engine/sentence"
 )
 
 // Config says where the clusters are; a workload needs the addresses of its engine only.
@@ -69,10 +70,10 @@ func (m *Manager) Start(_ context.Context, spec Spec) (Status, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return Status{}, fmt.Errorf("%w: the classroom is ending", ErrTooMany)
+		return Status{}, sentence.Error(ErrTooMany, "classroomEnding", "the classroom is about to end")
 	}
 	if len(m.workloads) >= maxWorkloads {
-		return Status{}, fmt.Errorf("%w: %d run already; stop one first", ErrTooMany, maxWorkloads)
+		return Status{}, sentence.Error(ErrTooMany, "workloadsFull", "too many workloads: {count} run already; stop one first", maxWorkloads)
 	}
 	m.last++
 	w := &running{id: strconv.Itoa(m.last), spec: spec}
@@ -98,7 +99,7 @@ func (m *Manager) client(engine string, spec Spec) (client, error) {
 	case engine == EnginePulsar && at.PulsarURL != "" && len(at.PulsarHTTP) > 0:
 		return &pulsarClient{spec: spec, url: at.PulsarURL, http: at.PulsarHTTP, logger: m.config.Logger}, nil
 	}
-	return nil, fmt.Errorf("%w: this classroom has no %s brokers", ErrInvalid, engine)
+	return nil, sentence.Error(ErrInvalid, "noBrokersOf", "no broker of {engine} is in this classroom", engine)
 }
 
 func newSideName() string {
@@ -121,13 +122,13 @@ func (m *Manager) List() []Status {
 // Change changes a workload that runs. Consumers that go leave in order, and others join at once.
 func (m *Manager) Change(_ context.Context, id string, change Change) (Status, error) {
 	if change.Consumers < 0 || change.Consumers > maxClients {
-		return Status{}, fmt.Errorf("%w: consumers is a number from 0 to %d, not %d", ErrInvalid, maxClients, change.Consumers)
+		return Status{}, sentence.Error(ErrInvalid, "notANumberBetween", "{field} is a number from {least} to {most}, not {given}", "consumers", 0, maxClients, change.Consumers)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := slices.IndexFunc(m.workloads, func(w *running) bool { return w.id == id })
 	if at < 0 {
-		return Status{}, fmt.Errorf("workload %q: %w", id, ErrUnknown)
+		return Status{}, sentence.Error(ErrUnknown, "noSuchWorkload", `there is no workload "{workload}"`, id)
 	}
 	w := m.workloads[at]
 	w.spec.Consumers = change.Consumers
@@ -146,7 +147,7 @@ func (m *Manager) Stop(_ context.Context, id string) (Status, error) {
 	at := slices.IndexFunc(m.workloads, func(w *running) bool { return w.id == id })
 	if at < 0 {
 		m.mu.Unlock()
-		return Status{}, fmt.Errorf("workload %q: %w", id, ErrUnknown)
+		return Status{}, sentence.Error(ErrUnknown, "noSuchWorkload", `there is no workload "{workload}"`, id)
 	}
 	w := m.workloads[at]
 	m.workloads = slices.Delete(m.workloads, at, at+1)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	pulsarlog "github.com/apache/pulsar-client-go/pulsar/log"
+
+	"twinlog/engine/sentence"
 )
 
 // pulsarClient is a side's client programs on the Pulsar protocol.
@@ -50,7 +52,7 @@ func (p *pulsarClient) prepare(ctx context.Context) error {
 		}
 		failures = append(failures, err)
 	}
-	return fmt.Errorf("creating the Pulsar-mode topic %s: %w", p.topic(), errors.Join(failures...))
+	return sentence.Error(nil, "createPulsarTopic", "create Pulsar topic {topic}: {why}", p.topic(), errors.Join(failures...))
 }
 
 func (p *pulsarClient) create(ctx context.Context, address, body string) error {
@@ -139,7 +141,7 @@ func (p *pulsarClient) consume(ctx context.Context, program string, to *side) er
 		}
 		to.consumed(message.Payload())
 		if err := consumer.Ack(message); err != nil {
-			to.failed("acknowledging "+message.ID().String(), err)
+			to.failed(sentence.Of("acknowledging", "acknowledging {message}", message.ID().String()), err)
 		}
 	}
 }

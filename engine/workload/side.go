@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"twinlog/engine/sentence"
 )
 
 // client is what one engine's client library does for a side. Each call of produce and consume is one client program: it connects,
@@ -114,7 +116,7 @@ func (s *side) prepare() error {
 		if err == nil {
 			return nil
 		}
-		s.failed("preparing the topic", err)
+		s.failed(sentence.Of("preparingTopic", "preparing the topic"), err)
 		if errors.Is(err, ErrInvalid) || !sleep(ctx, retryAfter) {
 			return err
 		}
@@ -128,7 +130,7 @@ func (s *side) keepUp(ctx context.Context, program string, run func() error) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		s.failed(program, err)
+		s.failed(sentence.Of("program", "{program}", program), err)
 		if !sleep(ctx, retryAfter) {
 			return
 		}
@@ -154,7 +156,7 @@ func (s *side) setState(state string) {
 }
 
 // failed keeps an error for the people who look at the workload.
-func (s *side) failed(doing string, err error) {
+func (s *side) failed(doing sentence.Sentence, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
@@ -165,9 +167,10 @@ func (s *side) failed(doing string, err error) {
 }
 
 // noteError is called under the lock.
-func (s *side) noteError(doing string, err error) {
+func (s *side) noteError(doing sentence.Sentence, err error) {
 	now := time.Now()
-	s.tally.LastError, s.tally.LastErrorAt = doing+": "+err.Error(), &now
+	said := sentence.Of("couldNot", "{doing}: {why}", doing, err)
+	s.tally.LastError, s.tally.LastErrorAt, s.tally.LastProblem = said.String(), &now, &said
 }
 
 // answered counts the answer to one message that was produced.
@@ -180,7 +183,7 @@ func (s *side) answered(err error) {
 	case s.running.Err() != nil: // the side was stopped before the answer came
 	default:
 		s.tally.Failed++
-		s.noteError("producing", err)
+		s.noteError(sentence.Of("producing", "producing"), err)
 	}
 }
 

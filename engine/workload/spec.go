@@ -1,6 +1,10 @@
 package workload
 
-import "time"
+import (
+	"time"
+
+	"twinlog/engine/sentence"
+)
 
 // Spec asks for a workload. What is zero gets the value that is said here.
 type Spec struct {
@@ -58,4 +62,6 @@ type Counts struct {
 	// LastError stays after the trouble is over; LastErrorAt tells how old it is, null when there was none.
 	LastError   string     `json:"lastError"`
 	LastErrorAt *time.Time `json:"lastErrorAt"`
+	// LastProblem is what LastError says, for a page that says it in another language.
+	LastProblem *sentence.Sentence `json:"lastProblem,omitempty"`
 }

@@ -2,10 +2,10 @@ package workload
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
-	"strings"
+
+	"twinlog/engine/sentence"
 )
 
 // The engines.
@@ -53,19 +53,19 @@ func (s Spec) validate() error {
 		if slices.Contains(allowed, value) {
 			return nil
 		}
-		return fmt.Errorf("%w: %s is %s, not %q", ErrInvalid, field, strings.Join(allowed, " or "), value)
+		return sentence.Error(ErrInvalid, "notOneOf", `{field} is one of {allowed}, not "{given}"`, field, allowed, value)
 	}
 	between := func(field string, value, least, most int) error {
 		if value >= least && value <= most {
 			return nil
 		}
-		return fmt.Errorf("%w: %s is a number from %d to %d, not %d", ErrInvalid, field, least, most, value)
+		return sentence.Error(ErrInvalid, "notANumberBetween", "{field} is a number from {least} to {most}, not {given}", field, least, most, value)
 	}
 	name := func(field, value string) error {
 		if topicName.MatchString(value) && value != "." && value != ".." {
 			return nil
 		}
-		return fmt.Errorf("%w: %s is 1 to 200 letters, digits, dots, underscores and hyphens, not %q", ErrInvalid, field, value)
+		return sentence.Error(ErrInvalid, "notAName", `{field} is 1 to 200 letters, digits, dots, underscores and hyphens, not "{given}"`, field, value)
 	}
 	return cmp.Or(
 		oneOf("engine", s.Engine, EngineKafka, EnginePulsar, EngineBoth),

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"twinlog/engine/node"
+	"twinlog/engine/sentence"
 	"twinlog/labs/lab"
 )
 
@@ -35,7 +34,7 @@ func (r *Runner) ensembleSession(ctx context.Context) (*zk.Conn, error) {
 	}
 	session, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(silent{}))
 	if err != nil {
-		return nil, fmt.Errorf("open a session at %s: %w", strings.Join(servers, ","), err)
+		return nil, sentence.Error(nil, "openingSession", "open a session at {servers}: {why}", servers, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
@@ -47,7 +46,7 @@ func (r *Runner) ensembleSession(ctx context.Context) (*zk.Conn, error) {
 			}
 		case <-ctx.Done():
 			session.Close()
-			return nil, fmt.Errorf("open a session at %s: none yet; does a majority of the servers run? %w", strings.Join(servers, ","), ctx.Err())
+			return nil, sentence.Error(nil, "noSessionYet", "open a session at {servers}: none yet; does a majority of the servers run? {why}", servers, ctx.Err())
 		}
 	}
 }
@@ -89,7 +88,7 @@ func (r *Runner) ensembleSet(ctx context.Context, action *lab.EnsembleSet) error
 			_, err = session.Set(action.Path, []byte(action.Data), -1)
 		}
 		if err != nil {
-			return fmt.Errorf("set znode %s: %w", action.Path, err)
+			return sentence.Error(nil, "settingZnode", "set znode {path}: {why}", action.Path, err)
 		}
 		return nil
 	})
@@ -98,7 +97,7 @@ func (r *Runner) ensembleSet(ctx context.Context, action *lab.EnsembleSet) error
 func (r *Runner) ensembleDelete(ctx context.Context, action *lab.EnsembleDelete) error {
 	return r.withSession(ctx, func(session *zk.Conn) error {
 		if err := deleteAll(session, action.Path); err != nil {
-			return fmt.Errorf("delete znode %s: %w", action.Path, err)
+			return sentence.Error(nil, "deletingZnode", "delete znode {path}: {why}", action.Path, err)
 		}
 		return nil
 	})
@@ -139,7 +138,7 @@ func (r *Runner) ensembleOpen(ctx context.Context, action *lab.EnsembleOpen) err
 	}
 	if err != nil {
 		session.Close()
-		return fmt.Errorf("the session %s: %w", action.As, err)
+		return sentence.Error(nil, "theSession", "the session {session}: {why}", action.As, err)
 	}
 	return r.keep(action.As, session.Close)
 }

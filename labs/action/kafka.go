@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"twinlog/engine/sentence"
 	"twinlog/labs/lab"
 )
 
@@ -45,7 +46,7 @@ func (r *Runner) kafkaCreateTopic(ctx context.Context, action *lab.KafkaCreateTo
 		config[name] = &value
 	}
 	if _, err := admin.CreateTopic(ctx, action.Partitions, action.Replication, config, action.Topic); err != nil {
-		return fmt.Errorf("create Kafka topic %s: %w", action.Topic, err)
+		return sentence.Error(nil, "createKafkaTopic", "create Kafka topic {topic}: {why}", action.Topic, err)
 	}
 	for {
 		known, err := everybodyKnows(ctx, client, action)
@@ -53,7 +54,7 @@ func (r *Runner) kafkaCreateTopic(ctx context.Context, action *lab.KafkaCreateTo
 			return nil
 		}
 		if waited := wait(ctx); waited != nil {
-			return fmt.Errorf("wait until every broker knows Kafka topic %s: %w", action.Topic, errors.Join(waited, err))
+			return sentence.Error(nil, "awaitKafkaTopic", "wait until every broker knows Kafka topic {topic}: {why}", action.Topic, errors.Join(waited, err))
 		}
 	}
 }
@@ -140,7 +141,7 @@ func (r *Runner) kafkaConfigure(ctx context.Context, action *lab.KafkaConfigure)
 				return nil
 			}
 			if waited := wait(ctx); waited != nil || !kerr.IsRetriable(err) {
-				return fmt.Errorf("configure Kafka topic %s: %w", action.Topic, err)
+				return sentence.Error(nil, "configureKafkaTopic", "configure Kafka topic {topic}: {why}", action.Topic, err)
 			}
 		}
 	})
@@ -160,7 +161,7 @@ func (r *Runner) kafkaDeleteTopic(ctx context.Context, action *lab.KafkaDeleteTo
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("delete Kafka topic %s: %w", action.Topic, err)
+			return sentence.Error(nil, "deleteKafkaTopic", "delete Kafka topic {topic}: {why}", action.Topic, err)
 		}
 		for {
 			answers, err := admin.ValidateCreateTopics(ctx, 1, 1, nil, action.Topic)
@@ -168,7 +169,7 @@ func (r *Runner) kafkaDeleteTopic(ctx context.Context, action *lab.KafkaDeleteTo
 				return nil
 			}
 			if err := wait(ctx); err != nil {
-				return fmt.Errorf("wait until Kafka topic %s is gone: %w", action.Topic, err)
+				return sentence.Error(nil, "awaitKafkaTopicGone", "wait until Kafka topic {topic} is gone: {why}", action.Topic, err)
 			}
 		}
 	})
@@ -190,10 +191,10 @@ func (r *Runner) kafkaDeleteGroup(ctx context.Context, action *lab.KafkaDeleteGr
 					return err
 				}
 			case !kerr.IsRetriable(err) && !errors.Is(err, kerr.CoordinatorNotAvailable):
-				return fmt.Errorf("delete consumer group %s: %w", action.Group, err)
+				return sentence.Error(nil, "deleteGroup", "delete consumer group {group}: {why}", action.Group, err)
 			}
 			if waited := wait(ctx); waited != nil {
-				return fmt.Errorf("delete consumer group %s: %w", action.Group, err)
+				return sentence.Error(nil, "deleteGroup", "delete consumer group {group}: {why}", action.Group, err)
 			}
 		}
 	})
@@ -204,13 +205,13 @@ func (r *Runner) kafkaDeleteGroup(ctx context.Context, action *lab.KafkaDeleteGr
 func removeStaticMembers(ctx context.Context, admin *kadm.Client, group string) error {
 	described, err := admin.DescribeGroups(ctx, group)
 	if err != nil {
-		return fmt.Errorf("ask who is in consumer group %s: %w", group, err)
+		return sentence.Error(nil, "askGroup", "ask who is in consumer group {group}: {why}", group, err)
 	}
 	leaving := kadm.LeaveGroup(group)
 	static := 0
 	for _, member := range described[group].Members {
 		if member.InstanceID == nil {
-			return fmt.Errorf("consumer group %s still has the member %s at %s: stop that consumer first", group, member.ClientID, member.ClientHost)
+			return sentence.Error(nil, "groupHasMember", "consumer group {group} still has the member {member} at {host}: stop that consumer first", group, member.ClientID, member.ClientHost)
 		}
 		leaving.InstanceIDs(*member.InstanceID)
 		static++
@@ -219,7 +220,7 @@ func removeStaticMembers(ctx context.Context, admin *kadm.Client, group string) 
 		return nil
 	}
 	if _, err := admin.LeaveGroup(ctx, leaving); err != nil {
-		return fmt.Errorf("take the static members out of consumer group %s: %w", group, err)
+		return sentence.Error(nil, "removeStaticMembers", "take the static members out of consumer group {group}: {why}", group, err)
 	}
 	return nil
 }
@@ -272,12 +273,12 @@ func (r *Runner) kafkaProduce(ctx context.Context, action *lab.KafkaProduce) err
 	if action.ExpectError != "" {
 		var refused *kerr.Error
 		if !errors.As(err, &refused) || refused.Message != action.ExpectError {
-			return fmt.Errorf("produce %d records to %s: the answer is %v, expected is %s", action.Count, action.Topic, err, action.ExpectError)
+			return sentence.Error(nil, "producedOtherwise", "produce {count} {count|record|records} to {topic}: the answer is {why}, expected is {error}", action.Count, action.Topic, fmt.Sprint(err), action.ExpectError)
 		}
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("produce %d records to %s: %w", action.Count, action.Topic, err)
+		return sentence.Error(nil, "produceRecords", "produce {count} {count|record|records} to {topic}: {why}", action.Count, action.Topic, err)
 	}
 	return nil
 }
@@ -328,7 +329,7 @@ func (r *Runner) kafkaConsume(ctx context.Context, action *lab.KafkaConsume) err
 	for read := 0; read < action.Count; {
 		fetches := client.PollFetches(ctx)
 		if err := fetches.Err0(); err != nil {
-			return fmt.Errorf("consume %s: read %d of %d records: %w", action.Topic, read, action.Count, err)
+			return sentence.Error(nil, "consumeRecords", "consume {topic}: read {read} of {count} {count|record|records}: {why}", action.Topic, read, action.Count, err)
 		}
 		read += fetches.NumRecords()
 	}
@@ -336,7 +337,7 @@ func (r *Runner) kafkaConsume(ctx context.Context, action *lab.KafkaConsume) err
 		return nil
 	}
 	if err := client.CommitUncommittedOffsets(ctx); err != nil {
-		return fmt.Errorf("commit %s for group %s: %w", action.Topic, action.Group, err)
+		return sentence.Error(nil, "commitFor", "commit {topic} for group {group}: {why}", action.Topic, action.Group, err)
 	}
 	return nil
 }
@@ -347,7 +348,7 @@ func (r *Runner) kafkaCommit(ctx context.Context, action *lab.KafkaCommit) error
 		var offsets kadm.Offsets
 		offsets.AddOffset(action.Topic, action.Partition, action.Offset, -1)
 		if err := admin.CommitAllOffsets(ctx, action.Group, offsets); err != nil {
-			return fmt.Errorf("set the offset of group %s on %s-%d to %d: %w", action.Group, action.Topic, action.Partition, action.Offset, err)
+			return sentence.Error(nil, "setOffset", "set the offset of group {group} on {topic}-{partition} to {offset}: {why}", action.Group, action.Topic, action.Partition, action.Offset, err)
 		}
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 	"twinlog/engine/world"
 	"twinlog/labs/lab"
@@ -86,7 +87,7 @@ func (r *Runner) setLink(ctx context.Context, start Start, action *lab.LinkSet) 
 func (r *Runner) healLinks() error {
 	for _, rule := range r.nodes.Links() {
 		if err := r.nodes.SetLink(rule.From, rule.To, fabric.Link{}); err != nil {
-			return fmt.Errorf("heal the link from %s to %s: %w", rule.From, rule.To, err)
+			return sentence.Error(nil, "healLink", "heal the link from {from} to {to}: {why}", rule.From, rule.To, err)
 		}
 	}
 	return nil
@@ -109,7 +110,7 @@ func (r *Runner) Restore(ctx context.Context) error {
 			err = r.nodes.Start(ctx, node.Name)
 		}
 		if err != nil {
-			return fmt.Errorf("bring %s (%s) back: %w", node.Name, node.State, err)
+			return sentence.Error(nil, "bringBack", "bring {node} ({state}) back: {why}", node.Name, node.State, err)
 		}
 	}
 	return r.whole(ctx)
@@ -138,7 +139,7 @@ func (r *Runner) whole(ctx context.Context) error {
 			}
 		}
 		if err := wait(ctx); err != nil {
-			return fmt.Errorf("the classroom is not whole again: %s: %w", problem, errors.Join(err, refused))
+			return sentence.Error(nil, "notWholeAgain", "the classroom is not whole again: {problem}: {why}", problem, errors.Join(err, refused))
 		}
 	}
 }
@@ -202,7 +203,7 @@ func (r *Runner) electPreferred(ctx context.Context, partitions []trace.KafkaPar
 			wanted.Add(partition.Topic, partition.Partition)
 		}
 		if _, err := admin.ElectLeaders(ctx, kadm.ElectPreferredReplica, wanted); err != nil {
-			return fmt.Errorf("elect the preferred leaders: %w", err)
+			return sentence.Error(nil, "electPreferred", "elect the preferred leaders: {why}", err)
 		}
 		return nil
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/apache/pulsar-client-go/pulsar/log"
 
+	"twinlog/engine/sentence"
 	"twinlog/labs/lab"
 )
 
@@ -73,28 +74,28 @@ func (r *Runner) pulsarCreateTopic(ctx context.Context, action *lab.PulsarCreate
 		path, body = path+"/partitions", strconv.Itoa(action.Partitions)
 	}
 	if err := r.pulsarAdmin(ctx, http.MethodPut, path, body); err != nil {
-		return fmt.Errorf("create Pulsar topic %s: %w", action.Topic, err)
+		return sentence.Error(nil, "createPulsarTopic", "create Pulsar topic {topic}: {why}", action.Topic, err)
 	}
 	return nil
 }
 
 func (r *Runner) pulsarUnloadBundle(ctx context.Context, action *lab.PulsarUnloadBundle) error {
 	if err := r.pulsarAdmin(ctx, http.MethodPut, "namespaces/"+action.Namespace+"/"+action.Bundle+"/unload", ""); err != nil {
-		return fmt.Errorf("unload bundle %s of %s: %w", action.Bundle, action.Namespace, err)
+		return sentence.Error(nil, "unloadBundle", "unload bundle {bundle} of {namespace}: {why}", action.Bundle, action.Namespace, err)
 	}
 	return nil
 }
 
 func (r *Runner) pulsarDeleteTopic(ctx context.Context, action *lab.PulsarTopic) error {
 	if err := r.pulsarAdmin(ctx, http.MethodDelete, adminPath(action.Topic)+"?force=true", "", http.StatusNotFound); err != nil {
-		return fmt.Errorf("delete Pulsar topic %s: %w", action.Topic, err)
+		return sentence.Error(nil, "deletePulsarTopic", "delete Pulsar topic {topic}: {why}", action.Topic, err)
 	}
 	return nil
 }
 
 func (r *Runner) pulsarUnload(ctx context.Context, action *lab.PulsarUnload) error {
 	if err := r.pulsarAdmin(ctx, http.MethodPut, adminPath(action.Topic)+"/unload", ""); err != nil {
-		return fmt.Errorf("unload Pulsar topic %s: %w", action.Topic, err)
+		return sentence.Error(nil, "unloadTopic", "unload Pulsar topic {topic}: {why}", action.Topic, err)
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func (r *Runner) pulsarSubscribe(ctx context.Context, action *lab.PulsarSubscrib
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("subscribe %s to %s: %w", action.Subscription, action.Topic, err)
+		return sentence.Error(nil, "subscribeTo", "subscribe {subscription} to {topic}: {why}", action.Subscription, action.Topic, err)
 	}
 	consumer.Close() // the subscription is durable: it stays
 	return nil
@@ -127,12 +128,12 @@ func (r *Runner) pulsarProduce(ctx context.Context, action *lab.PulsarProduce) e
 		return client.CreateProducer(pulsar.ProducerOptions{Topic: action.Topic, DisableBatching: true})
 	})
 	if err != nil {
-		return fmt.Errorf("produce to %s: %w", action.Topic, err)
+		return sentence.Error(nil, "produceTo", "produce to {topic}: {why}", action.Topic, err)
 	}
 	defer producer.Close()
 	for i := range action.Count {
 		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: fmt.Appendf(nil, "order %d", i+1)}); err != nil {
-			return fmt.Errorf("publish message %d of %d to %s: %w", i+1, action.Count, action.Topic, err)
+			return sentence.Error(nil, "publishMessage", "publish message {number} of {count} to {topic}: {why}", i+1, action.Count, action.Topic, err)
 		}
 	}
 	return nil
@@ -151,19 +152,19 @@ func (r *Runner) pulsarConsume(ctx context.Context, action *lab.PulsarConsume) e
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("subscribe %s on %s: %w", action.Subscription, action.Topic, err)
+		return sentence.Error(nil, "subscribeTo", "subscribe {subscription} to {topic}: {why}", action.Subscription, action.Topic, err)
 	}
 	defer consumer.Close()
 	for i := range action.Count {
 		message, err := consumer.Receive(ctx)
 		if err != nil {
-			return fmt.Errorf("receive message %d of %d from %s: %w", i+1, action.Count, action.Topic, err)
+			return sentence.Error(nil, "receiveMessage", "receive message {number} of {count} from {topic}: {why}", i+1, action.Count, action.Topic, err)
 		}
 		if action.NoAck {
 			continue
 		}
 		if err := consumer.Ack(message); err != nil {
-			return fmt.Errorf("acknowledge message %d of %s: %w", i+1, action.Topic, err)
+			return sentence.Error(nil, "acknowledgeMessage", "acknowledge message {number} of {topic}: {why}", i+1, action.Topic, err)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
+	"twinlog/engine/sentence"
 	"twinlog/engine/world"
 	"twinlog/labs/lab"
 	"twinlog/labs/observe"
@@ -65,10 +66,10 @@ func (r *Runner) keep(name string, end func()) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.running[name] != nil {
-			return fmt.Errorf("there is a %s already", name)
+			return sentence.Error(nil, "isThereAlready", "there is a {name} already", name)
 		}
 		if len(r.running) >= maxRunning {
-			return fmt.Errorf("%d consumers and sessions are running already; close one first", len(r.running))
+			return sentence.Error(nil, "tooManyRunning", "as many consumers and sessions as may are running already ({count}); close one first", len(r.running))
 		}
 		r.running[name] = end
 		return nil
@@ -85,7 +86,7 @@ func (r *Runner) close(action *lab.Close) error {
 	delete(r.running, action.Name)
 	r.mu.Unlock()
 	if end == nil {
-		return fmt.Errorf("there is no %s to close", action.Name)
+		return sentence.Error(nil, "nothingToClose", "there is no {name} to close", action.Name)
 	}
 	end()
 	return nil
@@ -122,7 +123,7 @@ func (r *Runner) Run(ctx context.Context, start Start, actions []lab.Action) err
 			err = r.run(ctx, start, step)
 		}
 		if err != nil {
-			return fmt.Errorf("action %d: %w", i+1, err)
+			return sentence.Error(nil, "actionNumber", "action {number}: {why}", i+1, err)
 		}
 	}
 	return nil
@@ -184,7 +185,7 @@ func (r *Runner) waitFor(ctx context.Context, start Start, action *lab.Wait) err
 			return nil
 		}
 		if waited := wait(ctx); waited != nil {
-			return fmt.Errorf("waited %v for %s (last answer: %v, %v)", action.Within, action.Until, holds, err)
+			return sentence.Error(nil, "waitedFor", "waited {time} for {condition} (last answer: {answer}, {why})", action.Within, action.Until, holds, fmt.Sprint(err))
 		}
 	}
 }

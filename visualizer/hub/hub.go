@@ -9,13 +9,14 @@ import (
 	"log/slog"
 	"time"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 	"twinlog/engine/world"
 	"twinlog/visualizer/wire"
 )
 
 // ErrClosed: the hub has ended.
-var ErrClosed = errors.New("the hub has ended")
+var ErrClosed = sentence.Error(nil, "hubEnded", "the classroom is about to end")
 
 // Config says where the records come from and how much is kept. What is zero gets the value that is said here.
 type Config struct {

@@ -2,12 +2,13 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+
+	"twinlog/engine/sentence"
 )
 
 // ErrBehind: the recorder has more to write than may wait for it.
-var ErrBehind = errors.New("the recorded run lags behind; ask again in a moment")
+var ErrBehind = sentence.Error(nil, "recordingBehind", "the recorded run lags behind; ask again in a moment")
 
 // chunksQueued is how many chunks may wait for the recorder.
 const chunksQueued = 64

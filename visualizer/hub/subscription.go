@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/wire"
 )
 
 // ErrTooMany: as many browsers are connected as may be.
-var ErrTooMany = errors.New("too many streams are open")
+var ErrTooMany = sentence.Error(nil, "tooManyStreams", "too many streams are open")
 
 // framesKept is how many frames wait for one browser before it counts as too slow: about a second's worth.
 const framesKept = 30

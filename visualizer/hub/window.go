@@ -4,16 +4,16 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/wire"
 )
 
 // ErrGone: the records asked for have left the window.
-var ErrGone = errors.New("these records have left the window; ask again from the window's first")
+var ErrGone = sentence.Error(nil, "recordsLeft", "these records have left the window; ask again from the window's first")
 
 // chunkRecords is how many records are packed together. A read unpacks whole chunks.
 const chunkRecords = 512

@@ -1,9 +1,10 @@
 package runfile
 
 import (
-	"errors"
 	"time"
 	"unicode/utf8"
+
+	"twinlog/engine/sentence"
 )
 
 // Version is the version of the format that is written, and the newest that can be read.
@@ -47,8 +48,8 @@ var DefaultLimits = Limits{Line: 1 << 20, Unpacked: 2 << 30, Packed: 96 << 20, R
 
 // Errors of reading. Each is told with the place.
 var (
-	ErrNotARun  = errors.New("this is no run recorded by twinlog")
-	ErrNewer    = errors.New("this file was written by a newer twinlog")
-	ErrDamaged  = errors.New("the file is damaged")
-	ErrTooLarge = errors.New("the file holds more than can be opened")
+	ErrNotARun  = sentence.Error(nil, "notARun", "this is no run recorded by twinlog")
+	ErrNewer    = sentence.Error(nil, "newerRun", "this file was written by a newer twinlog")
+	ErrDamaged  = sentence.Error(nil, "damagedRun", "the file is damaged")
+	ErrTooLarge = sentence.Error(nil, "runTooLarge", "the file holds more than can be opened")
 )

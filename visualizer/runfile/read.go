@@ -12,6 +12,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/hub"
 	"twinlog/visualizer/wire"
 )
@@ -41,7 +42,7 @@ func readLines(lines io.Reader, source *bufio.Reader, limits Limits) (Run, error
 	r.lines = bufio.NewReaderSize(&bounded{in: lines, left: limits.Unpacked}, 64<<10)
 	run, err := r.read()
 	if err != nil {
-		return Run{}, fmt.Errorf("line %d: %w", r.line, err)
+		return Run{}, sentence.Error(nil, "atLine", "line {line}: {why}", r.line, err)
 	}
 	return run, nil
 }

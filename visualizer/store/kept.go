@@ -7,17 +7,18 @@ import (
 	"fmt"
 	"time"
 
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/hub"
 )
 
 // Errors of keeping runs.
 var (
 	// ErrFull: the runs that are kept have no room for another one.
-	ErrFull = errors.New("no room for another run")
+	ErrFull = sentence.Error(nil, "noRoomForRun", "no room for another run")
 	// ErrEmptyRun: there is nothing in the run that could be kept.
-	ErrEmptyRun = errors.New("the run holds no record yet")
+	ErrEmptyRun = sentence.Error(nil, "emptyRun", "the run holds no record yet")
 	// ErrRecording: the run that is being recorded cannot be deleted.
-	ErrRecording = errors.New("the run is being recorded")
+	ErrRecording = sentence.Error(nil, "runIsRecording", "the run is being recorded")
 )
 
 // Where a run comes from.
@@ -124,7 +125,8 @@ func (s *Store) hasRoom(ctx context.Context, tx *sql.Tx, bytes int64) error {
 		return err
 	}
 	if runs >= s.maxKeptRuns || kept+bytes > s.maxKeptBytes {
-		return fmt.Errorf("%d runs with %d MiB are kept, and this one has %d MiB: %w; delete one that is no longer needed", runs, kept>>20, bytes>>20, ErrFull)
+		return sentence.Error(ErrFull, "runsAreFull", "{count} {count|run|runs} with {kept} MiB are kept, and this one has {size} MiB: no room for another run; "+
+			"delete one that is no longer needed", runs, kept>>20, bytes>>20)
 	}
 	return nil
 }
@@ -135,7 +137,7 @@ func knows(ctx context.Context, tx *sql.Tx, run string) error {
 		return err
 	}
 	if !known {
-		return fmt.Errorf("run %q: %w", run, ErrUnknownRun)
+		return sentence.Error(ErrUnknownRun, "noSuchRun", `there is no run "{run}"`, run)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"twinlog/engine/sentence"
 	"twinlog/labs"
 )
 
@@ -133,7 +134,7 @@ func merge(ctx context.Context, tx *sql.Tx, head labs.Head, log []labs.Entry) (a
 	}
 	for i := range min(len(here), len(log)) {
 		if here[i].Hash != log[i].Hash {
-			return 0, fmt.Errorf("%w: entry %d of %s is another one than here: two students of one name?", labs.ErrBroken, i+1, head.Student)
+			return 0, sentence.Error(labs.ErrBroken, "entryIsAnother", "entry {number} of {student} is another one than here: two students of one name?", i+1, head.Student)
 		}
 	}
 	for _, entry := range log[min(len(here), len(log)):] {
@@ -155,7 +156,7 @@ func apply(ctx context.Context, tx *sql.Tx, entry labs.Entry) error {
 		return fmt.Errorf("%w: %w", labs.ErrBroken, err)
 	}
 	if attempt.Student != entry.Student {
-		return fmt.Errorf("%w: it tells of an attempt of %s", labs.ErrBroken, attempt.Student)
+		return sentence.Error(labs.ErrBroken, "attemptOfOther", "the log of progress is broken: it tells of an attempt of {student}", attempt.Student)
 	}
 	err := tx.QueryRowContext(ctx, `SELECT id FROM attempts WHERE student = ? AND lab = ? AND started_at = ?`,
 		attempt.Student, attempt.Lab, timeText(attempt.StartedAt)).Scan(&attempt.ID)

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"twinlog/engine/sentence"
 	"twinlog/visualizer/hub"
 )
 
 // ErrUnknownRun: no run of that name was recorded.
-var ErrUnknownRun = errors.New("no such run")
+var ErrUnknownRun = sentence.Error(nil, "unknownRun", "no such run")
 
 // Run is a recorded run.
 type Run struct {
@@ -115,7 +116,7 @@ func (s *Store) Run(ctx context.Context, name string) (Run, error) {
 	run, err := scanRun(s.db.QueryRowContext(ctx, runColumns+` WHERE name = ? GROUP BY name`, name).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return run, fmt.Errorf("run %q: %w", name, ErrUnknownRun)
+		return run, sentence.Error(ErrUnknownRun, "noSuchRun", `there is no run "{run}"`, name)
 	case err != nil:
 		return run, fmt.Errorf("store: reading run %s: %w", name, err)
 	}
@@ -163,7 +164,7 @@ func (s *Store) mustKnow(ctx context.Context, run string) error {
 		return fmt.Errorf("store: looking for run %s: %w", run, err)
 	}
 	if !known {
-		return fmt.Errorf("run %q: %w", run, ErrUnknownRun)
+		return sentence.Error(ErrUnknownRun, "noSuchRun", `there is no run "{run}"`, run)
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
 // Package typescript writes the page's TypeScript types out of the Go structs that they mirror, doc comments included: every trace
-// event, the record as a union told apart by its kind, the state of the classroom, and what the server and the page say to each other.
+// event, the record as a union told apart by its kind, the state of the classroom, and what the server and the page say to each other;
+// and the English sentences in which the server says it to people.
 //
 //	go generate ./visualizer/typescript
 package typescript
@@ -22,6 +23,9 @@ import (
 // Output is where the types go, from the root of the repository.
 const Output = "web/src/trace/events.gen.ts"
 
+// Outputs are the files that are written, by their path from the root of the repository.
+var Outputs = map[string]func(root fs.FS) ([]byte, error){Output: Generate, SentencesOutput: Sentences}
+
 // source is a Go package whose structs are written, each under prefix + its own name.
 type source struct {
 	directory string
@@ -34,6 +38,7 @@ type source struct {
 var sources = []source{
 	{directory: "engine/trace", nullable: true},
 	{directory: "engine/world", prefix: "World"},
+	{directory: "engine/sentence", nullable: true},
 	{directory: "engine/cluster", only: []string{"NodeStatus", "Corruption", "StoredFile"}},
 	{directory: "engine/administration", prefix: "Admin", nullable: true,
 		only: []string{"KafkaTopic", "Reassignment", "MovingPartition", "Election", "Elected", "PulsarTopic", "PulsarBundle"}},

@@ -13,17 +13,19 @@ import (
 
 const root = "../.."
 
-func TestGeneratedTypesAreFresh(t *testing.T) {
-	want, err := typescript.Generate(os.DirFS(root))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(filepath.Join(root, typescript.Output))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is stale: the Go structs have changed since. Run `go generate ./visualizer/typescript`.", typescript.Output)
+func TestWhatIsGeneratedIsFresh(t *testing.T) {
+	for output, generate := range typescript.Outputs {
+		want, err := generate(os.DirFS(root))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(root, output))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is stale: the Go code has changed since. Run `go generate ./visualizer/typescript`.", output)
+		}
 	}
 }
 
@@ -82,6 +84,7 @@ func packages(trace string) fstest.MapFS {
 	return fstest.MapFS{
 		"engine/trace/a.go":          &fstest.MapFile{Data: []byte(trace)},
 		"engine/world/a.go":          empty("world"),
+		"engine/sentence/a.go":       empty("sentence"),
 		"engine/administration/a.go": empty("administration"),
 		"engine/cluster/a.go":        empty("cluster"),
 		"engine/situation/a.go":      empty("situation"),
@@ -91,5 +94,25 @@ func packages(trace string) fstest.MapFS {
 		"labs/lab/a.go":              empty("lab"),
 		"visualizer/wire/a.go":       empty("wire"),
 		"visualizer/store/a.go":      empty("store"),
+	}
+}
+
+// TestSentences: a sentence that the page could not translate is refused where it is said.
+func TestSentences(t *testing.T) {
+	file := func(call string) fstest.MapFS {
+		code := "package a\nimport \"twinlog/engine/sentence\"\nvar _ = " + call + "\n"
+		return fstest.MapFS{"engine/a.go": {Data: []byte(code)}, "engine/a_test.go": {Data: []byte("package a; not Go")}}
+	}
+	got, err := typescript.Sentences(file(`[]any{sentence.Of("b", "it is "+"{state}", state), sentence.Error(kind, "a", "it's {count} {count|node|nodes}", 1)}`))
+	if want := "  'said.a': 'it\\'s {count} {count|node|nodes}',\n  'said.b': 'it is {state}',\n"; err != nil || !strings.Contains(string(got), want) {
+		t.Errorf("%v, %s, want %s", err, got, want)
+	}
+	for _, wrong := range []string{
+		`sentence.Of(key, "it is so")`, `sentence.Of("a", "it is {state}")`, `sentence.Of("a", "it is so", 1)`, `sentence.Of("a", "{all}", all...)`,
+		`[]any{sentence.Of("a", "it is so"), sentence.Error(nil, "a", "it is not so")}`,
+	} {
+		if _, err := typescript.Sentences(file(wrong)); err == nil {
+			t.Errorf("%s: no error", wrong)
+		}
 	}
 }

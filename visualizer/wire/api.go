@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"twinlog/engine/cluster"
+	"twinlog/engine/sentence"
 	"twinlog/engine/workload"
 	"twinlog/labs"
 )
@@ -33,10 +34,12 @@ type Problem struct {
 	Error ProblemError `json:"error"`
 }
 
-// ProblemError is what went wrong: Code for programs, Message for people.
+// ProblemError is what went wrong: Code for programs, Message for people. Sentence is what Message says, for a page that says it in
+// another language; missing when the message is not ours, such as an operating system's.
 type ProblemError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code     string             `json:"code"`
+	Message  string             `json:"message"`
+	Sentence *sentence.Sentence `json:"sentence,omitempty"`
 }
 
 // Ready is the answer to GET ready: with status 200 once every node serves, with 503 before.

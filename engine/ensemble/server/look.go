@@ -2,12 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/sentence"
 )
 
 // ZnodeLook is a znode as a server has it now, with what only the server knows: who of its own clients watches it.
@@ -44,20 +43,20 @@ type lookAnswer struct {
 func (s *Server) LookAt(ctx context.Context, thing string) (any, error) {
 	kind, path, _ := strings.Cut(thing, " ")
 	if kind != "znode" {
-		return nil, fmt.Errorf("an ensemble server knows znodes, not a %s", kind)
+		return nil, sentence.Error(nil, "serverKnowsZnodes", "an ensemble server knows znodes, not a {kind}", kind)
 	}
 	e := lookEvent{path, make(chan lookAnswer, 1)}
 	if !s.post(e) {
-		return nil, errors.New("the server is about to end")
+		return nil, sentence.Error(nil, "serverEnding", "the server is about to end")
 	}
 	select {
 	case a := <-e.answer:
 		if a.code != tree.OK {
-			return nil, fmt.Errorf("znode %s: %w", path, a.code)
+			return nil, sentence.Error(nil, "znodeSays", "znode {path}: {error}", path, a.code.Error())
 		}
 		return a.look, nil
 	case <-s.stopped:
-		return nil, errors.New("the server has ended")
+		return nil, sentence.Error(nil, "serverEnded", "the server has ended")
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+
+	"twinlog/engine/sentence"
 )
 
 // LookAt tells of a topic that this broker owns: thing is "topic persistent://public/default/orders". The answer is what the admin REST's
@@ -16,7 +17,7 @@ import (
 func (b *Broker) LookAt(ctx context.Context, thing string) (any, error) {
 	kind, name, _ := strings.Cut(thing, " ")
 	if kind != "topic" {
-		return nil, fmt.Errorf("a Pulsar-mode broker knows topics, not a %s", kind)
+		return nil, sentence.Error(nil, "pulsarKnowsTopics", "a Pulsar-mode broker knows topics, not a {kind}", kind)
 	}
 	topic, err := ParseTopicName(name)
 	if err != nil {
@@ -31,7 +32,7 @@ func (b *Broker) LookAt(ctx context.Context, thing string) (any, error) {
 	b.config.Admin(b).ServeHTTP(&answer, request)
 	switch {
 	case answer.status >= 300 && answer.status < 400:
-		return nil, errors.New("another broker owns the topic by now")
+		return nil, sentence.Error(nil, "ownedByAnother", "another broker owns the topic by now")
 	case answer.status >= 400:
 		return nil, fmt.Errorf("%s: %s", http.StatusText(answer.status), strings.TrimSpace(answer.body.String()))
 	}

@@ -17,13 +17,18 @@ func main() {
 }
 
 func write(root string) error {
-	types, err := typescript.Generate(os.DirFS(root))
-	if err != nil {
-		return err
+	for output, generate := range typescript.Outputs {
+		text, err := generate(os.DirFS(root))
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(root, filepath.FromSlash(output))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return err
+		}
 	}
-	path := filepath.Join(root, filepath.FromSlash(typescript.Output))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, types, 0o644)
+	return nil
 }

@@ -7,6 +7,7 @@ import { labs } from './en/labs';
 import { notes } from './en/notes';
 import { pulsar } from './en/pulsar';
 import { runs } from './en/runs';
+import { sentences } from './en/sentences.gen';
 import { story } from './en/story';
 import type { Forms } from './message';
 
@@ -20,6 +21,7 @@ export const en = {
   ...notes,
   ...pulsar,
   ...runs,
+  ...sentences,
   ...story,
 
   'app.tagline': 'Kafka and Pulsar, side by side',
@@ -52,6 +54,8 @@ export const en = {
   'welcome.open': 'Open the labs',
 
   'action.failed': '{action} failed: {detail}',
+  'problem.quoted': '{quoted}',
+  'problem.unreachable': 'twinlog does not answer',
   'action.menu': 'Actions for {node}',
   'action.kill': 'Kill (crash)',
   'action.stop': 'Stop (orderly)',
@@ -547,7 +551,7 @@ export const en = {
   'sentence.noController': 'No broker is the Kafka-mode controller.',
   'sentence.down': 'Not running: {nodes}.',
   'sentence.allUp': 'All nodes run.',
-  'sentence.partitions': 'Kafka-mode: {count} {count|partition|partitions} of clients; {under} under-replicated, {offline} without a leader.',
+  'sentence.partitions': 'Kafka-mode: {count} {count|partition|partitions} besides the internal ones; {under} under-replicated, {offline} without a leader.',
   'sentence.bundles': '{node} owns {bundles} and serves {topics}.',
   'sentence.ledgers': '{open} {open|ledger is|ledgers are} open, {closed} {closed|is|are} closed.',
   'sentence.group': 'Group {group} is {state} with {members}; lag {lag}.',

@@ -8,6 +8,7 @@ import { labs } from './zh/labs';
 import { notes } from './zh/notes';
 import { pulsar } from './zh/pulsar';
 import { runs } from './zh/runs';
+import { sentences } from './zh/sentences';
 import { story } from './zh/story';
 
 export const zh: Catalogue = {
@@ -20,6 +21,7 @@ export const zh: Catalogue = {
   ...notes,
   ...pulsar,
   ...runs,
+  ...sentences,
   ...story,
 
   'app.tagline': 'Kafka 与 Pulsar，并排对照',
@@ -52,6 +54,8 @@ export const zh: Catalogue = {
   'welcome.open': '打开实验',
 
   'action.failed': '{action}失败：{detail}',
+  'problem.quoted': '{quoted}（原文）',
+  'problem.unreachable': 'twinlog 没有应答',
   'action.menu': '{node} 的操作',
   'action.kill': '杀死（崩溃）',
   'action.stop': '停止（有序）',
@@ -211,7 +215,7 @@ export const zh: Catalogue = {
 
   'story.title': '发生了什么',
   'story.empty': '还没有重要事件。',
-  'story.emptyPart': '手头的这部分运行记录中没有重要事件。',
+  'story.emptyPart': '已载入的部分里没有重要事件。',
   'story.everyday': '日常记录：时钟停在这里',
   'story.goTo': '把时钟移到这一刻',
   'story.nodeReady': '{node} 已就绪。',

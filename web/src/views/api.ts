@@ -1,3 +1,5 @@
+import type { Text } from '../i18n/message';
+import { saidText } from '../i18n/said';
 import type { ApiRequest } from '../scene/actions/action';
 import type {
   LabAttempt,
@@ -18,6 +20,7 @@ import type {
   WireNodes,
   WireNotes,
   WireProblem,
+  WireProblemError,
   WireSituations,
   WireSource,
   WireWorkloads,
@@ -26,17 +29,42 @@ import type {
 } from '../trace/events.gen';
 import type { State } from '../trace/types';
 
-export type { LabDetail, LabSummary, LabVerdict as Verdict, NodeStatus as Node, NotesPage as Note, WireSource as Source, WorkloadCounts as WorkloadSide, WorkloadStatus as Workload, SituationRun, SituationSummary };
+export type { LabDetail, LabImported, LabSummary, LabVerdict as Verdict, NodeStatus as Node, NotesPage as Note, WireSource as Source, WorkloadCounts as WorkloadSide, WorkloadStatus as Workload, SituationRun, SituationSummary };
 
-/** What the server refused or could not do, in its own words. */
+/** What the server refused or could not do. */
 export class ApiError extends Error {
+  readonly code: string;
+  readonly text: Text;
+
   constructor(
     readonly status: number,
-    readonly code: string,
-    message: string,
+    problem: Partial<WireProblemError>,
+    otherwise: string,
   ) {
-    super(message);
+    super(problem.message ?? otherwise);
+    this.code = problem.code ?? '';
+    this.text = saidText(problem.sentence, this.message);
   }
+}
+
+/** What went wrong, in the reader's language. */
+export function problemOf(error: unknown): Text {
+  if (error instanceof ApiError) return error.text;
+  if (error instanceof TypeError) return { key: 'problem.unreachable' }; // what fetch fails with
+  return { key: 'problem.quoted', params: { quoted: error instanceof Error ? error.message : String(error) } };
+}
+
+/** The body of an answer, or the error that it is. */
+export async function answerOf<T>(response: Response): Promise<T> {
+  const text = await response.text();
+  let answer: unknown;
+  try {
+    answer = text === '' ? undefined : JSON.parse(text);
+  } catch {
+    throw new ApiError(response.status, {}, response.statusText || text.slice(0, 200));
+  }
+  if (response.ok) return answer as T;
+  throw new ApiError(response.status, (answer as Partial<WireProblem> | undefined)?.error ?? {}, response.statusText);
 }
 
 const BASE = 'api/v1/';
@@ -47,14 +75,7 @@ export async function request<T>(method: string, path: string, body?: unknown): 
     init.body = JSON.stringify(body);
     init.headers = { accept: 'application/json', 'content-type': 'application/json' };
   }
-  const response = await fetch(BASE + path, init);
-  const text = await response.text();
-  const answer: unknown = text === '' ? undefined : JSON.parse(text);
-  if (!response.ok) {
-    const problem = (answer as Partial<WireProblem> | undefined)?.error;
-    throw new ApiError(response.status, problem?.code ?? '', problem?.message ?? response.statusText);
-  }
-  return answer as T;
+  return answerOf(await fetch(BASE + path, init));
 }
 
 export type NodeAction = 'kill' | 'stop' | 'start' | 'pause' | 'resume';
@@ -109,10 +130,7 @@ export function progressUrl(student: string): string {
 }
 
 export async function importProgress(file: File): Promise<LabImported> {
-  const response = await fetch(`${BASE}progress`, { method: 'POST', headers: { 'content-type': 'application/x-ndjson' }, body: file });
-  const answer = (await response.json()) as LabImported & Partial<WireProblem>;
-  if (!response.ok) throw new ApiError(response.status, answer.error?.code ?? '', answer.error?.message ?? response.statusText);
-  return answer;
+  return answerOf(await fetch(`${BASE}progress`, { method: 'POST', headers: { 'content-type': 'application/x-ndjson' }, body: file }));
 }
 
 /** Records that the server hands out at a time. */

@@ -1,5 +1,6 @@
-import { language, t } from '../i18n/language.svelte';
-import { actOnLab, showLab, type LabAction, type LabDetail } from './api';
+import { language } from '../i18n/language.svelte';
+import type { Text } from '../i18n/message';
+import { actOnLab, problemOf, showLab, type LabAction, type LabDetail } from './api';
 import type { Student } from './student.svelte';
 
 /** The lab that is open in the drawer: what the server tells of it, and what is done to it. */
@@ -7,8 +8,8 @@ export class OpenedLab {
   /** Its id; empty while the list of all labs is shown. */
   id = $state('');
   busy = $state<LabAction | undefined>(undefined);
-  /** What went wrong, in words; empty: nothing. */
-  problem = $state('');
+  /** What went wrong. */
+  problem = $state.raw<Text | undefined>(undefined);
   private loaded = $state.raw<LabDetail | undefined>(undefined);
 
   constructor(
@@ -25,7 +26,7 @@ export class OpenedLab {
 
   open(id: string): void {
     this.id = id;
-    this.problem = '';
+    this.problem = undefined;
   }
 
   /** Asks for a lab in a language; what comes is taken while that is still wanted. */
@@ -35,28 +36,28 @@ export class OpenedLab {
       const shown = await showLab(id, inLanguage, this.student.name);
       if (!wanted()) return;
       this.loaded = shown;
-      this.problem = '';
+      this.problem = undefined;
     } catch (error) {
-      if (wanted()) this.problem = t('lab.unavailable', { detail: (error as Error).message });
+      if (wanted()) this.problem = { key: 'lab.unavailable', params: { detail: problemOf(error) } };
     }
   }
 
   /** Does something to a lab; what came of it is told only while that lab is still shown. */
   async act(action: LabAction, more: Record<string, string> = {}, id = this.id): Promise<boolean> {
     this.busy = action;
-    this.problem = '';
-    let failure = '';
+    this.problem = undefined;
+    let failure: Text | undefined;
     try {
       await actOnLab(id, action, language(), this.student.name, more);
       if (action === 'step') await actOnLab(id, 'check', language(), this.student.name);
     } catch (error) {
-      failure = t('action.failed', { action: t(`lab.${action}`), detail: (error as Error).message });
+      failure = { key: 'action.failed', params: { action: { key: `lab.${action}` }, detail: problemOf(error) } };
     }
     if (id === this.id) {
       await this.load(id, language());
       if (failure && id === this.id) this.problem = failure;
     }
     this.busy = undefined;
-    return failure === '';
+    return failure === undefined;
   }
 }

@@ -1,6 +1,7 @@
 import type { Text } from '../i18n/message';
 import type { TraceRecord } from '../trace/events.gen';
 import type { State } from '../trace/types';
+import { problemOf } from './api';
 import type { Classroom } from './classroom.svelte';
 import { deleteRun, listRuns, renameRun, runRecords, runState, saveRun, sendRunFile, type RecordedRun } from './runs-api';
 import { Telling } from './telling';
@@ -178,7 +179,7 @@ export class RecordedRuns {
     try {
       return await act();
     } catch (error) {
-      this.report({ key: 'run.failed', params: { action: { key }, detail: (error as Error).message } });
+      this.report({ key: 'run.failed', params: { action: { key }, detail: problemOf(error) } });
       return undefined;
     } finally {
       this.busy = false;

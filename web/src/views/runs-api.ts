@@ -1,5 +1,5 @@
-import type { StoreRun, StoreRunList, TraceRecord, WireClusterState, WireEvents, WireProblem } from '../trace/events.gen';
-import { ApiError } from './api';
+import type { StoreRun, StoreRunList, TraceRecord, WireClusterState, WireEvents } from '../trace/events.gen';
+import { answerOf } from './api';
 
 export type { StoreRun as RecordedRun };
 
@@ -8,17 +8,7 @@ const BASE = 'api/v1/runs';
 async function ask<T>(method: string, path: string, body?: BodyInit, type = 'application/json'): Promise<T> {
   const init: RequestInit = { method, headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': type }) } };
   if (body !== undefined) init.body = body;
-  const response = await fetch(BASE + path, init);
-  const text = await response.text();
-  let answer: unknown;
-  try {
-    answer = text === '' ? undefined : JSON.parse(text);
-  } catch {
-    throw new ApiError(response.status, '', response.statusText || text.slice(0, 200));
-  }
-  if (response.ok) return answer as T;
-  const problem = (answer as Partial<WireProblem> | undefined)?.error;
-  throw new ApiError(response.status, problem?.code ?? '', problem?.message ?? response.statusText);
+  return answerOf(await fetch(BASE + path, init));
 }
 
 const place = (name: string) => `/${encodeURIComponent(name)}`;

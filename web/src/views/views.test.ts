@@ -98,14 +98,14 @@ describe('the menu of a node', () => {
     expect(document.activeElement).toBe(button);
   });
 
-  it('asks the server, brings the picture to the present, and reports a refusal in the server’s words', async () => {
-    const asked = serve({ 'POST api/v1/nodes/kafka-2/kill': [409, { error: { code: 'wrongState', message: 'kafka-2 is starting' } }] });
+  it('asks the server, brings the picture to the present, and reports a refusal as a sentence', async () => {
+    const asked = serve({ 'POST api/v1/nodes/kafka-2/kill': [409, { error: { code: 'wrongState', message: 'it is still starting', sentence: { key: 'isStarting' } } }] });
     await open('running');
     items()[0]!.click();
     await vi.waitFor(() => expect(notices().length).toBe(1));
     expect(asked).toEqual(['POST api/v1/nodes/kafka-2/kill']);
     expect(wentLive).toBe(1);
-    expect(notices()[0]!.text.params).toMatchObject({ detail: 'kafka-2 is starting' });
+    expect(notices()[0]!.text.params).toMatchObject({ detail: { key: 'said.isStarting' } });
   });
 });
 

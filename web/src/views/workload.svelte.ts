@@ -1,4 +1,5 @@
-import { ApiError, listWorkloads, startWorkload, stopWorkload, type Workload, type WorkloadSide } from './api';
+import { saidText } from '../i18n/said';
+import { ApiError, listWorkloads, problemOf, startWorkload, stopWorkload, type Workload, type WorkloadSide } from './api';
 import { report } from './notices.svelte';
 
 const REFRESH_MS = 1500;
@@ -51,7 +52,7 @@ export class DemoWorkload {
     try {
       await does();
     } catch (error) {
-      report({ key: 'action.failed', params: { action: { key }, detail: (error as Error).message } });
+      report({ key: 'action.failed', params: { action: { key }, detail: problemOf(error) } });
     }
     await this.refresh();
     this.busy = false;
@@ -72,7 +73,7 @@ export class DemoWorkload {
     const key = `${id}/${side.engine}`;
     if (side.state !== 'failed' || this.told.has(key)) return;
     this.told.add(key);
-    report({ key: 'workload.failed', params: { engine: side.engine, detail: side.lastError } });
+    report({ key: 'workload.failed', params: { engine: side.engine, detail: saidText(side.lastProblem, side.lastError) } });
   }
 }
 
