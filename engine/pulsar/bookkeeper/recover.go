@@ -51,8 +51,23 @@ func (c *Client) recover(ctx context.Context, id int64, found metadata.Versioned
 	if err != nil {
 		return metadata.Versioned{}, fmt.Errorf("close ledger %d after recovery: %w", id, err)
 	}
+	c.tellChanges(id, inRecovery.Metadata, closed.Metadata)
 	c.tracer.Emit(trace.LedgerClosed{Ledger: id, LastEntry: closed.LastEntry, Length: closed.Length, Recovered: true})
 	return closed, nil
+}
+
+// tellChanges says which bookies the recovery has replaced. It kept that to itself until the metadata was written.
+func (c *Client) tellChanges(id int64, before, after ledger.Metadata) {
+	for _, segment := range after.Segments {
+		old := before.SegmentOf(segment.FirstEntry)
+		if segment.FirstEntry < before.CurrentSegment().FirstEntry || slices.Equal(old.Bookies, segment.Bookies) {
+			continue
+		}
+		c.tracer.Emit(trace.LedgerEnsembleChanged{
+			Ledger: id, FirstEntry: segment.FirstEntry, Ensemble: segment.Bookies,
+			Replaced: slices.DeleteFunc(slices.Clone(old.Bookies), func(bookie string) bool { return slices.Contains(segment.Bookies, bookie) }),
+		})
+	}
 }
 
 func segmentsBefore(m ledger.Metadata, first int64) []ledger.Segment {
