@@ -223,7 +223,7 @@ export class Classroom {
   /** Shows what came of a span of the present run's time: the last notable record in it, or else its end. */
   showSpan(from: number, to: number): void {
     if (this.recorded) this.goLive();
-    const last = this.shown.story.all.findLast(({ time }) => time >= from && time < to + 1); // ends are whole milliseconds
+    const last = this.shown.story.all.findLast(({ time }) => time >= from && time < to); // what begins at its end is another thing
     if (!last || !this.moveToRecord(last.n)) this.moveTo(to);
   }
 
