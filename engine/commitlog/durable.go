@@ -166,15 +166,6 @@ func (l *Log) closeDurable() {
 	}
 }
 
-// AcceptLoss makes a log that is not open forget what was synced, so that the next Open cuts its last segment where the damage begins. It
-// is for an owner that can get the frames again from somebody else.
-func AcceptLoss(d disk.Disk, dir string) error {
-	if err := d.Remove(path.Join(dir, durableFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("accept the loss in log %s: %w", dir, err)
-	}
-	return d.SyncDir(dir)
-}
-
 // checkDurable tells whether a last segment of so many bytes can be what the mark vouches for.
 func (l *Log) checkDurable(last *segment, size int64) error {
 	switch m := l.mark; {

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,15 @@ import (
 // damagedLog is what a partition knows of the damage to its log.
 type damagedLog struct {
 	replica.Damage
-	from int64 // the first offset that was found not to be readable; -1: none, but the log may have lost its end
-	told bool  // that the replica steps aside
+	at   *commitlog.CorruptError // the first damaged place that is known; nil: none, but offsets are missing at the end
+	told bool                    // that the replica steps aside
+}
+
+// add takes another damaged place into account. Segments' names are in the order of their offsets.
+func (d *damagedLog) add(at *commitlog.CorruptError) {
+	if d.at == nil || cmp.Or(cmp.Compare(at.File, d.at.File), cmp.Compare(at.Position, d.at.Position)) < 0 {
+		d.at = at
+	}
 }
 
 // place is where a file is damaged.
@@ -42,7 +50,7 @@ func (p *partition) cannotRead(offset int64, err error) *kerr.Error {
 		return kerr.KafkaStorageError
 	}
 	select { // not post: this may be the partition's own goroutine, on its way to a client that waited
-	case p.mailbox <- func() { p.foundDamage(offset, corrupt) }:
+	case p.mailbox <- func() { p.foundDamage(corrupt) }:
 	default: // somebody will come back for it
 	}
 	return kerr.CorruptMessage
@@ -50,15 +58,15 @@ func (p *partition) cannotRead(offset int64, err error) *kerr.Error {
 
 // foundDamage tells of a damaged place once, however often clients come back for it. Where another member of the ISR has what is damaged
 // here, it shall lead, and this replica fetch from it.
-func (p *partition) foundDamage(offset int64, corrupt *commitlog.CorruptError) {
+func (p *partition) foundDamage(corrupt *commitlog.CorruptError) {
 	p.tellDamage(corrupt)
 	view := p.view.Load()
 	if p.damaged != nil {
-		p.damaged.from = min(p.damaged.from, offset)
+		p.damaged.add(corrupt)
 		return
 	}
 	if view.MayStepAside(p.deps.broker) {
-		p.damaged = &damagedLog{Damage: replica.Damage{Epoch: view.LeaderEpoch, Readable: true}, from: offset}
+		p.damaged = &damagedLog{Damage: replica.Damage{Epoch: view.LeaderEpoch, Readable: true}, at: corrupt}
 		p.deps.damaged()
 	}
 }
@@ -97,9 +105,9 @@ func (p *partition) stepAside() *kerr.Error {
 // beginAnew cuts the log where the damage begins. The replica follows, and is not in the ISR.
 func (p *partition) beginAnew() *kerr.Error {
 	before := p.log.Next()
-	if p.damaged.from >= 0 {
+	if p.damaged.at != nil {
 		p.log.Abandon()
-		log, err := p.deps.openCut(p.name, p.settings, p.damaged.from)
+		log, err := p.deps.openCut(p.name, p.settings, p.damaged.at)
 		if err != nil {
 			return p.storageFailed("begin a damaged log anew", err)
 		}
@@ -122,16 +130,16 @@ func (p *partition) emitDamaged(course string, leo int64) {
 }
 
 // cannotTruncate: what a follower has to cut is damaged. The log takes no more, so the replica waits for the role in which it may begin anew.
-func (p *partition) cannotTruncate(offset int64, corrupt *commitlog.CorruptError) {
+func (p *partition) cannotTruncate(corrupt *commitlog.CorruptError) {
 	p.tellDamage(corrupt)
-	p.damaged = &damagedLog{Damage: replica.Damage{Epoch: p.view.Load().LeaderEpoch}, from: offset}
+	p.damaged = &damagedLog{Damage: replica.Damage{Epoch: p.view.Load().LeaderEpoch}, at: corrupt}
 	p.deps.damaged()
 }
 
 // lostEnd tells whether a log that was just opened seems to end earlier than in the broker's last life: its tail was damaged and is cut
 // (which may be a batch that a crash left half-written, so that nothing is lost), or offsets are missing that had been committed.
 func lostEnd(log *replicalog.Log, highWatermark int64) bool {
-	return log.Records().Recovery().CutBytes > 0 || log.Next() < highWatermark
+	return log.Lost() != nil || log.Next() < highWatermark
 }
 
 // logDirEvents asks the controller to look after this broker's replicas, by a notice in the ensemble: it then sends LeaderAndIsr for all of

@@ -56,7 +56,7 @@ type partitionDeps struct {
 	// damaged asks the controller to look after this broker's replicas.
 	damaged func()
 	// openCut opens the log again, without what is damaged.
-	openCut func(name trace.KafkaPartition, settings configs.TopicSettings, from int64) (*replicalog.Log, error)
+	openCut func(name trace.KafkaPartition, settings configs.TopicSettings, at *commitlog.CorruptError) (*replicalog.Log, error)
 	// failed says that the disk cannot be trusted any more.
 	failed func(error)
 }

@@ -81,7 +81,7 @@ func (p *partition) truncateTo(epoch int32, offset int64) error {
 		err = p.log.TruncateTo(offset, time.Now())
 	}
 	if corrupt := replicalog.Damaged(err); corrupt != nil {
-		p.cannotTruncate(offset, corrupt)
+		p.cannotTruncate(corrupt)
 		return err
 	}
 	if err != nil {

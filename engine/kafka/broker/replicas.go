@@ -121,11 +121,11 @@ func (r *replicas) open(name trace.KafkaPartition, a replica.Assignment) (*parti
 	}
 	p := newPartition(name, r.deps(), log, settings, r.checkpointed[name], r.broker.logger)
 	wasUnreadable := r.isUnreadable(name)
-	if recovery := log.Records().Recovery(); recovery.CutBytes > 0 && !wasUnreadable {
-		p.tellDamage(&commitlog.CorruptError{File: recovery.CutFile, Position: recovery.CutPosition, Err: errors.New(recovery.CutReason)})
-	}
 	if wasUnreadable || lostEnd(log, r.checkpointed[name]) {
-		p.damaged = &damagedLog{Damage: replica.Damage{Epoch: replica.Undefined, Readable: true}, from: -1}
+		p.damaged = &damagedLog{Damage: replica.Damage{Epoch: replica.Undefined, Readable: true}, at: log.Lost()}
+	}
+	if lost := log.Lost(); lost != nil && !wasUnreadable {
+		p.tellDamage(lost)
 	}
 	r.mu.Lock()
 	r.partitions[name] = p
@@ -147,7 +147,7 @@ func (r *replicas) openDamaged(name trace.KafkaPartition, corrupt *commitlog.Cor
 		r.broker.config.Tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error()})
 	}
 	if (replica.Damage{Epoch: replica.Undefined}).Course(r.broker.config.BrokerID, a) == replica.BeginAnew {
-		return r.openCut(name, settings, -1)
+		return r.openCut(name, settings, corrupt)
 	}
 	if !told {
 		r.broker.config.Tracer.Emit(trace.KafkaReplicaDamaged{KafkaPartition: name, Course: "stepsAside", LEO: -1})
@@ -155,8 +155,8 @@ func (r *replicas) openDamaged(name trace.KafkaPartition, corrupt *commitlog.Cor
 	return nil, corrupt
 }
 
-func (r *replicas) openCut(name trace.KafkaPartition, settings configs.TopicSettings, from int64) (*replicalog.Log, error) {
-	return replicalog.OpenCut(r.broker.config.Disk, name.String(), logConfig(settings, r.files), from, time.Now())
+func (r *replicas) openCut(name trace.KafkaPartition, settings configs.TopicSettings, at *commitlog.CorruptError) (*replicalog.Log, error) {
+	return replicalog.OpenCut(r.broker.config.Disk, name.String(), logConfig(settings, r.files), at, time.Now())
 }
 
 // isUnreadable tells whether a partition's log is there and too damaged to be opened.
@@ -235,6 +235,7 @@ func (r *replicas) stop(name trace.KafkaPartition, leaderEpoch int32, remove boo
 			r.mu.Lock()
 			delete(r.unreadable, name)
 			r.mu.Unlock()
+			delete(r.checkpointed, name)
 			return r.removeFiles(name)
 		}
 		return nil

@@ -7,9 +7,10 @@ import (
 
 	"twinlog/engine/commitlog"
 	"twinlog/engine/disk"
+	"twinlog/engine/kafka/broker/records"
 )
 
-// Damaged tells whether an error of [Open] means that the log on disk does not hold what was written, and where; nil when it does not.
+// Damaged is where a log on disk does not hold what was written, when an error says so; nil when it says something else.
 func Damaged(err error) *commitlog.CorruptError {
 	var corrupt *commitlog.CorruptError
 	if errors.As(err, &corrupt) {
@@ -18,21 +19,33 @@ func Damaged(err error) *commitlog.CorruptError {
 	return nil
 }
 
+// Lost is where [Open] cut the log's damaged tail; nil when it was whole.
+func (l *Log) Lost() *commitlog.CorruptError {
+	recovery := l.records.Recovery()
+	if recovery.CutBytes == 0 {
+		return nil
+	}
+	return &commitlog.CorruptError{File: recovery.CutFile, Position: recovery.CutPosition, Err: errors.New(recovery.CutReason)}
+}
+
+// mostCuts bounds the damaged places that are cut one after the other; with more of them nothing of the log is worth keeping.
+const mostCuts = 3
+
 // OpenCut opens a damaged log without what is damaged and all behind it. The caller knows that another replica has it all and fetches it
-// from there. From is the first offset that is known not to be readable, -1 when only opening will tell. Where even the beginning cannot
-// be kept, because what is spoiled tells how to read it, the log is empty afterwards.
-func OpenCut(d disk.Disk, dir string, config commitlog.Config, from int64, now time.Time) (*Log, error) {
-	if err := commitlog.AcceptLoss(d, dir); err != nil {
-		return nil, err
-	}
-	l, err := Open(d, dir, config, now)
-	if err == nil && from >= 0 {
-		if err = l.TruncateTo(max(from, l.Start()), now); err != nil {
-			l.Abandon()
+// from there. Where even the beginning cannot be kept, because what is spoiled tells how to read it, the log is empty afterwards.
+func OpenCut(d disk.Disk, dir string, config commitlog.Config, damage *commitlog.CorruptError, now time.Time) (*Log, error) {
+	for range mostCuts {
+		err := commitlog.AcceptLoss(d, dir, records.Framing{}, damage)
+		if errors.Is(err, commitlog.ErrNoSegment) {
+			break
 		}
-	}
-	if Damaged(err) == nil {
-		return l, err
+		if err != nil {
+			return nil, err
+		}
+		l, err := Open(d, dir, config, now)
+		if damage = Damaged(err); damage == nil {
+			return l, err
+		}
 	}
 	return openEmptied(d, dir, config, now)
 }
@@ -40,10 +53,11 @@ func OpenCut(d disk.Disk, dir string, config commitlog.Config, from int64, now t
 // openEmptied throws a log away and begins it again, for the same topic.
 func openEmptied(d disk.Disk, dir string, config commitlog.Config, now time.Time) (*Log, error) {
 	before := Log{disk: d, dir: dir}
-	if err := before.loadTopicID(); err != nil {
-		return nil, fmt.Errorf("empty the log %s: %w", dir, err)
+	err := before.loadTopicID()
+	if err == nil {
+		err = d.RemoveAll(dir)
 	}
-	if err := d.RemoveAll(dir); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("empty the log %s: %w", dir, err)
 	}
 	l, err := Open(d, dir, config, now)
