@@ -100,7 +100,7 @@ func (o *owner) advance() error {
 func (o *owner) deliver(message *raftpb.Message) error {
 	switch message.GetTo() {
 	case raft.LocalAppendThread:
-		o.storage.enqueue(storageJob{append: message})
+		o.store(storageJob{append: message})
 	case raft.LocalApplyThread:
 		if err := o.apply(message.GetEntries()); err != nil {
 			return err
@@ -145,43 +145,6 @@ func isMember(members *raftpb.ConfState, id uint64) bool {
 func (o *owner) step(message *raftpb.Message) {
 	if err := o.raft.Step(message); err != nil {
 		o.log.Debug("Raft refused a message", "type", message.GetType(), "from", o.config.name(serverOf(message.GetFrom())), "error", err)
-	}
-}
-
-// stored is called by the storage's goroutine when a batch is durable. What other servers wait for goes out at once.
-func (o *owner) stored(jobs []storageJob) {
-	var local []*raftpb.Message
-	for _, job := range jobs {
-		for _, response := range job.append.GetResponses() {
-			if response.GetTo() == o.storage.raftID {
-				local = append(local, response)
-			} else {
-				o.transport.send(serverOf(response.GetTo()), outgoing{message: response})
-			}
-		}
-	}
-	o.server.post(storedEvent{jobs: jobs, responses: local})
-}
-
-// storedEvent: a batch of storage jobs is durable.
-type storedEvent struct {
-	jobs      []storageJob
-	responses []*raftpb.Message
-}
-
-func (e storedEvent) happen(o *owner) {
-	for _, job := range e.jobs {
-		if job.snapshot != nil {
-			o.snapshots.running = false
-			o.log.Info("a snapshot of the tree is on disk", "index", job.snapshot.index(), "droppedLogFiles", job.droppedSegments)
-		}
-		if snapshot := job.append.GetSnapshot(); !raft.IsEmptySnap(snapshot) {
-			o.restore(snapshot)
-		}
-		o.traceAppended(job.append.GetEntries())
-	}
-	for _, response := range e.responses {
-		o.step(response)
 	}
 }
 

@@ -29,6 +29,7 @@ type owner struct {
 	numbers statistics
 
 	consensus
+	storing   storing
 	stream    stream
 	serving   serving
 	nonce     int64     // of this server's blank disk; 0 when it has never been blank in this run

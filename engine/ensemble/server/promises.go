@@ -3,16 +3,22 @@ package server
 import (
 	"slices"
 
+	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
 // keepPromise makes durable what a message of Raft's promises, before its entries are written: they may replace others, so that what it
 // says to be committed is not yet what the log has.
 func (s *storage) keepPromise(message *raftpb.Message) error {
-	if message.Term == nil || (message.GetTerm() == s.promises.last.term && message.GetVote() == s.promises.last.vote) {
+	if s.isPromised(message) {
 		return nil
 	}
 	return s.promises.save(promise{raftID: s.raftID, term: message.GetTerm(), vote: message.GetVote(), commit: s.committed})
+}
+
+// isPromised tells whether what a message promises is durable already.
+func (s *storage) isPromised(message *raftpb.Message) bool {
+	return message.Term == nil || (message.GetTerm() == s.promises.last.term && message.GetVote() == s.promises.last.vote)
 }
 
 // keepCommitted is called when all that jobs brought is durable. That entries are committed needs no promise, as those that have them tell
@@ -25,10 +31,7 @@ func (s *storage) keepCommitted(jobs []storageJob) error {
 			s.committed = max(s.committed, job.append.GetCommit())
 		}
 	}
-	decided := 0
-	for decided < len(s.memberChanges) && s.memberChanges[decided] <= s.committed {
-		decided++
-	}
+	decided := s.decidedMembers(s.committed)
 	if decided == 0 {
 		return nil
 	}
@@ -36,6 +39,29 @@ func (s *storage) keepCommitted(jobs []storageJob) error {
 	kept := s.promises.last
 	kept.commit = s.committed
 	return s.promises.save(kept)
+}
+
+// decidedMembers counts the changes of the members that are committed and not promised to be.
+func (s *storage) decidedMembers(committed uint64) int {
+	decided := 0
+	for decided < len(s.memberChanges) && s.memberChanges[decided] <= committed {
+		decided++
+	}
+	return decided
+}
+
+// settle does a job that has nothing to write; false when it has. The owner calls it, when all jobs before are done.
+func (s *storage) settle(job storageJob) bool {
+	message := job.append
+	if message == nil || len(message.GetEntries()) > 0 || !raft.IsEmptySnap(message.GetSnapshot()) || !s.isPromised(message) {
+		return false
+	}
+	committed := max(s.committed, message.GetCommit())
+	if s.decidedMembers(committed) > 0 {
+		return false
+	}
+	s.committed = committed
+	return true
 }
 
 // noteMemberChanges is for entries that come into the log, in the place of those from the first one's index on.

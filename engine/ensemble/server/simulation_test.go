@@ -96,6 +96,7 @@ type simulation struct {
 	lives   map[int]*life
 	members []int         // who votes, as far as is known
 	change  *memberChange // the one on its way
+	adjust  func(*server.Config)
 	began   time.Time
 	log     *os.File // what the servers say; nil when nobody wants to read it
 
@@ -213,13 +214,16 @@ func (s *simulation) startWith(id int, peers map[int]string) {
 		l.blank = time.Since(s.began) > 0 // and it is no founder
 	}
 	l.faults = disk.NewFaults(s.disks[id])
-	var err error
-	l.server, err = server.New(server.Config{
+	config := server.Config{
 		ID: id, Peers: peers, ClientAddress: simulatedAddress(id), PeerAddress: simulatedPeer(id), Network: l.view, Disk: l.faults,
 		Logger: slog.New(simulationLog{s, l}), TickTime: time.Second, SnapshotEntries: 30, KeptEntries: 10, LogSegmentBytes: 2 << 10,
 		ReconfigEnabled: true, SuperDigest: "super:" + server.Digest("super:test"),
-	})
-	if err != nil {
+	}
+	if s.adjust != nil {
+		s.adjust(&config)
+	}
+	var err error
+	if l.server, err = server.New(config); err != nil {
 		s.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -43,9 +43,14 @@ func (o *owner) tickSnapshots() {
 			o.server.post(failureEvent{err})
 			return
 		}
-		o.storage.enqueue(storageJob{snapshot: &snapshotFile{metadata: metadata}})
+		o.server.post(snapshotWrittenEvent{&snapshotFile{metadata: metadata}})
 	})
 }
+
+// snapshotWrittenEvent: a snapshot that this server took is on disk, and the log before it may go.
+type snapshotWrittenEvent struct{ snapshot *snapshotFile }
+
+func (e snapshotWrittenEvent) happen(o *owner) { o.store(storageJob{snapshot: e.snapshot}) }
 
 // failureEvent: something beside the owner failed, and the server with it.
 type failureEvent struct{ err error }

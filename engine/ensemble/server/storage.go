@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"go.etcd.io/raft/v3"
@@ -16,8 +17,8 @@ import (
 // storage is what a server keeps on its disk: promises, the Raft log, snapshots of the tree. Raft itself reads from memory, which
 // mirrors the log since the last snapshot; the log is read at a start only.
 //
-// Work is queued by the owner and done by one goroutine, run. What Raft wants to be told or sent after a write is handed on when the
-// write is durable, never before.
+// Work is queued by the owner and done by one goroutine, run; while that has nothing to do the owner itself does what writes nothing
+// (settle). What Raft wants to be told or sent after a write is handed on when the write is durable, never before.
 type storage struct {
 	disk     disk.Disk
 	log      *commitlog.Log
@@ -227,10 +228,16 @@ func (s *storage) run(ctx context.Context, done func([]storageJob)) error {
 			return nil
 		case <-s.wake:
 		}
+		// A leader has just woken the writers to its peers, too. They go first: they would wait for this goroutine's processor, which is
+		// about to wait for a disk, and a write that a majority must have is as fast as the peers.
+		runtime.Gosched()
 		s.mu.Lock()
 		jobs := s.queue
 		s.queue = nil
 		s.mu.Unlock()
+		if len(jobs) == 0 { // the batch before had them: the storage is the owner's
+			continue
+		}
 		if err := s.do(jobs); err != nil {
 			return err
 		}
