@@ -210,7 +210,7 @@ var lostRecord = script{
 			{EN: "Cut the link between the two, so that the follower falls behind.", ZH: "切断两者之间的链路，让 follower 落后。"},
 			{EN: "Produce a second record with acks=1: it is acknowledged at offset {offset}.", ZH: "以 acks=1 生产第二条记录：在 offset {offset} 得到确认。"},
 			{EN: "Crash {leader}. The follower is still in the ISR, so it is elected.", ZH: "让 {leader} 崩溃。follower 仍在 ISR 中，因此当选。"},
-			{EN: "Start {leader} again: it truncates its log to that of the new leader. Offset {offset} is gone.", ZH: "重新启动 {leader}：它把日志截断到与新 leader 一致。offset {offset} 不复存在。"},
+			{EN: "Heal the link and start {leader} again: it truncates its log to that of the new leader. Offset {offset} is gone.", ZH: "恢复链路，重新启动 {leader}：它把日志截断到与新 leader 一致。offset {offset} 不复存在。"},
 		},
 	},
 	outcome: Text{EN: "The log of {topic} ends at offset {end}: the record at offset {offset} was acknowledged and is lost.", ZH: "{topic} 的日志在 offset {end} 结束：offset {offset} 处的记录确认过，却丢失了。"},
@@ -251,14 +251,14 @@ var lostRecord = script{
 		if err != nil {
 			return err
 		}
-		// Not earlier: the cut link holds the leader's last answer, which a follower would still take.
-		if err := s.mend(kafkaNode(leader), kafkaNode(follower)); err != nil {
-			return err
-		}
 		if err := s.linger(ctx); err != nil {
 			return err
 		}
 		s.step()
+		// Not earlier: the cut link holds the leader's last answer, which a follower would still take.
+		if err := s.mend(kafkaNode(leader), kafkaNode(follower)); err != nil {
+			return err
+		}
 		if err := s.up(ctx, kafkaNode(leader)); err != nil {
 			return err
 		}

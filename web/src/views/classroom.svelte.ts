@@ -220,10 +220,12 @@ export class Classroom {
     this.playback.moveTo(time);
   }
 
-  /** Shows what came of a span of the present run's time: the last notable record in it, or else its end. */
+  /** Shows what came of a span of the present run's time: the last thing that the clusters did in it, or else its end. */
   showSpan(from: number, to: number): void {
     if (this.recorded) this.goLive();
-    const last = this.shown.story.all.findLast(({ time }) => time >= from && time < to); // what begins at its end is another thing
+    // What begins at its end is another thing; within a millisecond there is no end.
+    const told = this.shown.story.all.filter(({ time }) => time >= from && time < Math.max(to, from + 1));
+    const last = told.findLast(({ moment }) => moment !== 'client') ?? told.at(-1);
     if (!last || !this.moveToRecord(last.n)) this.moveTo(to);
   }
 

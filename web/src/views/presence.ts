@@ -4,7 +4,7 @@ import { getContext, setContext } from 'svelte';
 export interface Presence {
   /** An action takes place now, whatever instant is shown. */
   goLive(): void;
-  /** Shows what came of a span of time, both ends in ms: the last notable record in it, or else its end. */
+  /** Shows what came of a span of time, both ends in ms: the last thing that the clusters did in it, or else its end. */
   showSpan(from: number, to: number): void;
   /** Plays what has happened since a time. */
   playFrom(time: number, speed: number): void;
