@@ -98,7 +98,7 @@ soak: ## the long run of the ensemble's simulation: 500 seeds
 	set -o pipefail; ENSEMBLE_SEEDS=500 go test -count=1 -timeout 60m -run Simulation -v ./engine/ensemble/server | grep -vE '^=== '
 
 .PHONY: soak-labs
-soak-labs: build ## the long run of the labs: RANDOM_RUNS random sequences for each, half of them a solution with something left out
+soak-labs: build ## the long run of the labs, some 20 minutes: RANDOM_RUNS random sequences for each, half of them a solution with something left out
 	bin/twinlog lab test --random $(RANDOM_RUNS)
 
 .PHONY: bench
