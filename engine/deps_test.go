@@ -37,7 +37,7 @@ func with(prefixes ...[]string) (all []string) {
 }
 
 var importRules = []importRule{
-	{"engine/trace", nil, "the trace is below everything"},
+	{"engine/trace", []string{"engine/sentence"}, "the trace is below everything"},
 	{"engine/fabric", []string{"engine/trace"}, "a seam knows no user"},
 	{"engine/disk", []string{"engine/trace"}, "a seam knows no user"},
 	{"engine/commitlog", []string{"engine/disk", "engine/trace"}, "the log core knows neither Kafka nor Pulsar"},
@@ -51,7 +51,7 @@ var importRules = []importRule{
 	{"engine/kafka/replica", []string{"engine/trace"}, "pure"},
 	{"engine/kafka/controller", []string{"engine/trace", "engine/kafka/placement", "engine/kafka/metadata"}, "pure"},
 	{"engine/kafka/placement", nil, "pure"},
-	{"engine/kafka/group", []string{"engine/trace"}, "pure"},
+	{"engine/kafka/group", []string{"engine/trace", "engine/sentence"}, "pure"},
 	{"engine/kafka", with(seams, []string{"engine/commitlog", "engine/kafka", "engine/sentence"}), "Kafka-mode never sees Pulsar-mode, and the ensemble only through a ZooKeeper client"},
 
 	{"engine/pulsar/bundle", []string{"engine/trace"}, "pure"},

@@ -16,7 +16,7 @@ type BookieRegistered struct {
 // BookieModeChanged: the bookie's disk is full, and it refuses adds (EREADONLY) and serves reads from now on; or there is room again.
 type BookieModeChanged struct {
 	ReadOnly bool   `json:"readOnly"`
-	Reason   string `json:"reason"` // diskFull, diskHasRoom
+	Reason   Reason `json:"reason"`
 }
 
 // LedgerOpened: a writer created a ledger.

@@ -1,6 +1,10 @@
 package trace
 
-import "strconv"
+import (
+	"strconv"
+
+	"twinlog/engine/sentence"
+)
 
 // EnsembleRoleChanged: a server of the ensemble became follower, candidate or leader of a term.
 type EnsembleRoleChanged struct {
@@ -51,6 +55,8 @@ type SessionConnected struct {
 type SessionDisconnected struct {
 	Session string `json:"session"`
 	Reason  string `json:"reason"`
+	// Why is what Reason says.
+	Why *sentence.Sentence `json:"why,omitempty"`
 }
 
 // SessionEnded: the session is gone and its ephemerals with it.

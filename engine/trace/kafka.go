@@ -1,6 +1,10 @@
 package trace
 
-import "strconv"
+import (
+	"strconv"
+
+	"twinlog/engine/sentence"
+)
 
 // KafkaPartition names a partition of a topic.
 type KafkaPartition struct {
@@ -29,6 +33,8 @@ type KafkaControllerResigned struct {
 	Broker int32  `json:"broker"`
 	Epoch  int32  `json:"epoch"`
 	Reason string `json:"reason"`
+	// Why is what Reason says.
+	Why *sentence.Sentence `json:"why,omitempty"`
 }
 
 // KafkaControllerRefused: a broker refused what a controller sent after a newer one had been elected (STALE_CONTROLLER_EPOCH).
@@ -63,7 +69,7 @@ type KafkaPartitionStateChanged struct {
 	Replicas        []int32 `json:"replicas"`
 	PartitionEpoch  int32   `json:"partitionEpoch"`
 	ControllerEpoch int32   `json:"controllerEpoch"`
-	Reason          string  `json:"reason"` // created, election-clean, election-unclean, election-preferred, controlled-shutdown, replica-offline, isr-changed, reassigned, taken-over
+	Reason          Reason  `json:"reason"`
 }
 
 // KafkaReplicaRoleChanged: a broker took on a role for its replica.
@@ -176,6 +182,8 @@ type KafkaGroupChanged struct {
 	// Pending counts the clients that were given a member id and have not joined with it yet.
 	Pending int    `json:"pending,omitempty"`
 	Reason  string `json:"reason"`
+	// Why is what Reason says.
+	Why *sentence.Sentence `json:"why,omitempty"`
 }
 
 // KafkaOffsetCommitted: a group's committed offset moved. Hot.

@@ -21,7 +21,7 @@ type PulsarBundleOwned struct {
 type PulsarBundleReleased struct {
 	Namespace string `json:"namespace"`
 	Bundle    string `json:"bundle"`
-	Reason    string `json:"reason"` // unload, split, shutdown, sessionLost
+	Reason    Reason `json:"reason"`
 }
 
 // PulsarLookupAnswered: a broker told a client where a topic is served.
@@ -64,7 +64,7 @@ type PulsarTopicLoaded struct {
 // PulsarTopicUnloaded: the broker no longer serves the topic.
 type PulsarTopicUnloaded struct {
 	Topic  string `json:"topic"`
-	Reason string `json:"reason"`
+	Reason Reason `json:"reason"`
 }
 
 // PulsarTopicDeleted: the topic and its ledgers are gone.

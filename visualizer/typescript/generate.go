@@ -90,6 +90,7 @@ func Generate(root fs.FS) ([]byte, error) {
 	for i, source := range sources {
 		g.source = source
 		fmt.Fprintf(&g.out, "\n// ---- %s ----\n", source.directory)
+		g.words(parsed[i])
 		if err := g.structs(parsed[i]); err != nil {
 			return nil, err
 		}
@@ -154,6 +155,9 @@ func (g *generator) name(packageName string, source source, spec *ast.TypeSpec) 
 		}
 	case *ast.Ident: // type Folded int
 		g.names[full] = g.names[underlying.Name]
+		if g.names[full] == "string" && source.directory == "engine/trace" { // a closed list of words
+			g.names[full] = spec.Name.Name
+		}
 	}
 }
 
@@ -201,6 +205,35 @@ func (g *generator) structs(files []*ast.File) error {
 		}
 	}
 	return nil
+}
+
+// words writes each string type of the trace as the union of its constants.
+func (g *generator) words(files []*ast.File) {
+	if g.source.directory != "engine/trace" {
+		return
+	}
+	docs, words := map[string]*ast.CommentGroup{}, map[string][]string{}
+	for _, file := range files {
+		for _, declaration := range file.Decls {
+			declaration, ok := declaration.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range declaration.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					docs[spec.Name.Name] = declaration.Doc
+				case *ast.ValueSpec:
+					if of, ok := spec.Type.(*ast.Ident); ok && declaration.Tok == token.CONST && g.names["trace."+of.Name] == of.Name {
+						words[of.Name] = append(words[of.Name], spec.Values[0].(*ast.BasicLit).Value)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(words)) {
+		fmt.Fprintf(&g.out, "\n%sexport type %s =\n  | %s;\n", comment("", docs[name]), name, strings.Join(words[name], "\n  | "))
+	}
 }
 
 // union writes the record: one interface a kind, told apart by the kind.

@@ -11,6 +11,7 @@ import (
 
 	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -213,7 +214,7 @@ func (o *owner) restore(snapshot *raftpb.Snapshot) {
 		return
 	}
 	o.log.Info("a snapshot of the leader replaces this server's tree", "index", snapshot.GetMetadata().GetIndex())
-	o.stopServing("a snapshot of the leader replaced this server's tree")
+	o.stopServing(sentence.Of("snapshotReplaced", "a snapshot of the leader replaced this server's tree"))
 	o.adopt(restored, snapshot.GetMetadata())
 	// What was on its way may be in the snapshot, and will then never be seen applied.
 	o.newIncarnation()

@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -137,7 +138,7 @@ func (o *owner) run(asked, ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			o.stopServing("the server fails")
+			o.stopServing(sentence.Of("serverFails", "the server fails"))
 			return nil
 		case <-asked.Done():
 			return o.end(ctx, ticker)

@@ -6,6 +6,7 @@ import (
 	"twinlog/engine/ensemble/jute"
 	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -23,7 +24,7 @@ func (e requestEvent) happen(o *owner) {
 		return
 	}
 	if c.attachment == 0 {
-		o.hangUp(c, "it asked before it had a session")
+		o.hangUp(c, sentence.Of("askedTooEarly", "it asked before it had a session"))
 		return
 	}
 	o.touch(c.session)
@@ -68,7 +69,7 @@ func (o *owner) dispatch(c *client, r *request) tree.Error {
 	}
 	r.waiting = true
 	if !o.submit(pendingCommand{client: c, request: r}, encode) {
-		o.hangUp(c, "too much is waiting to be applied")
+		o.hangUp(c, sentence.Of("tooMuchWaits", "too much is waiting to be applied"))
 	}
 	return tree.OK
 }
@@ -152,13 +153,13 @@ func (o *owner) reply(c *client, r *request, a answer) {
 	}
 	switch {
 	case !ok:
-		o.hangUp(c, "it does not read its answers")
+		o.hangUp(c, sentence.Of("readsNoAnswers", "it does not read its answers"))
 	case a.last:
-		reason := "the client closed the session"
+		why := sentence.Of("clientClosedSession", "the client closed the session")
 		if a.code != tree.OK {
-			reason = a.code.Error()
+			why = sentence.Of("zookeeperError", "{error}", a.code.Error())
 		}
-		o.detach(c, reason)
+		o.detach(c, why)
 		c.out.finish()
 	}
 }
@@ -182,7 +183,7 @@ func (o *owner) notify(c *client, event tree.EventType, path string, zxid int64,
 		return e.Bytes()
 	})
 	if !ok {
-		o.hangUp(c, "it does not read its events")
+		o.hangUp(c, sentence.Of("readsNoEvents", "it does not read its events"))
 		return
 	}
 	o.numbers.sent++

@@ -7,6 +7,7 @@ import (
 
 	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -32,7 +33,7 @@ func (o *owner) leaderKnown() {
 func (o *owner) tickServing(elapsed time.Duration) {
 	if o.leader == 0 {
 		if o.serving.leaderless += elapsed; o.serving.on && o.serving.leaderless > o.config.leaderlessGrace() {
-			o.stopServing("no leader is known")
+			o.stopServing(sentence.Of("noLeaderKnown", "no leader is known"))
 		}
 		return
 	}
@@ -64,12 +65,12 @@ func (o *owner) barrierApplied() {
 }
 
 // stopServing closes every client's connection. What they wait for may still happen; they learn of it when they connect again.
-func (o *owner) stopServing(reason string) {
+func (o *owner) stopServing(why sentence.Sentence) {
 	for _, c := range o.clients {
-		o.hangUp(c, reason)
+		o.hangUp(c, why)
 	}
 	if o.serving.on {
-		o.log.Info("not serving", "reason", reason)
+		o.log.Info("not serving", "reason", why)
 		o.serving.on = false
 		o.newIncarnation()
 	}
@@ -81,7 +82,7 @@ const handoverLimit = 300 * time.Millisecond
 // end lets the clients go and, on a leader, hands the leadership over, so that nobody has to wait for an election. It fails fast when
 // there is nobody to hand over to, as after a kill.
 func (o *owner) end(ctx context.Context, ticker *time.Ticker) error {
-	o.stopServing("the server stops")
+	o.stopServing(sentence.Of("serverStops", "the server stops"))
 	if o.raft == nil || !o.isLeader() {
 		return nil
 	}
@@ -111,22 +112,22 @@ func (o *owner) end(ctx context.Context, ticker *time.Ticker) error {
 }
 
 // hangUp closes a connection. Its session lives on.
-func (o *owner) hangUp(c *client, reason string) {
+func (o *owner) hangUp(c *client, why sentence.Sentence) {
 	if c.closing {
 		return
 	}
-	o.detach(c, reason)
+	o.detach(c, why)
 	_ = c.conn.Close()
 }
 
 // detach forgets a connection that is being closed.
-func (o *owner) detach(c *client, reason string) {
+func (o *owner) detach(c *client, why sentence.Sentence) {
 	c.closing = true
 	c.queue = nil
 	o.watches.RemoveAll(tree.Watcher(c.number))
 	delete(o.clients, c.number)
 	if c.session != 0 && o.session[c.session] == c {
 		delete(o.session, c.session)
-		o.tracer.Emit(trace.SessionDisconnected{Session: sessionName(c.session), Reason: reason})
+		o.tracer.Emit(trace.SessionDisconnected{Session: sessionName(c.session), Reason: why.String(), Why: &why})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"twinlog/engine/ensemble/jute"
 	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -50,7 +51,7 @@ func (e connectEvent) happen(o *owner) {
 		return protocol.EncodeCommand(head, operation)
 	})
 	if !sent {
-		o.hangUp(c, "too much is waiting to be applied")
+		o.hangUp(c, sentence.Of("tooMuchWaits", "too much is waiting to be applied"))
 	}
 }
 
@@ -62,7 +63,7 @@ func (o *owner) connected(c *client, outcome tree.Outcome) {
 			protocol.AppendConnectResponse(e, c.connect, 0, 0, [16]byte{})
 			return e.Bytes()
 		})
-		o.detach(c, "the session is gone")
+		o.detach(c, sentence.Of("sessionIsGone", "the session is gone"))
 		c.out.finish()
 		return
 	}
@@ -85,11 +86,11 @@ type disconnectEvent struct {
 
 func (e disconnectEvent) happen(o *owner) {
 	if !e.client.closing {
-		reason := "the client closed the connection"
+		why := sentence.Of("clientClosedConnection", "the client closed the connection")
 		if e.err != nil {
-			reason = e.err.Error()
+			why = sentence.Of("connectionFailed", "the connection failed: {why}", e.err)
 		}
-		o.detach(e.client, reason)
+		o.detach(e.client, why)
 	}
 }
 
@@ -106,7 +107,7 @@ func (o *owner) noteSession(command *tree.Command, outcome tree.Outcome) {
 	case *tree.AttachSession:
 		// The attachment is another one now, here or elsewhere: what comes through the old connection would be refused.
 		if old := o.session[id]; old != nil {
-			o.hangUp(old, "the session moved to another connection")
+			o.hangUp(old, sentence.Of("sessionMoved", "the session moved to another connection"))
 		}
 		o.startClock(id, outcome.TimeoutMS)
 	case *tree.CloseSession:
@@ -115,7 +116,7 @@ func (o *owner) noteSession(command *tree.Command, outcome tree.Outcome) {
 			o.leading.expiry.Forget(id)
 		}
 		if c := o.session[id]; c != nil && operation.Expired {
-			o.hangUp(c, "the session expired")
+			o.hangUp(c, sentence.Of("sessionExpired", "the session expired"))
 		}
 	}
 }

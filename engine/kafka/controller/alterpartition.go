@@ -1,6 +1,10 @@
 package controller
 
-import "slices"
+import (
+	"slices"
+
+	"twinlog/engine/trace"
+)
 
 // Outcome is what the controller says about one partition of a request. The driver turns it into the protocol's error code.
 type Outcome int
@@ -66,7 +70,7 @@ func (s *State) AlterPartition(broker int32, brokerEpoch int64, proposals []ISRP
 		if changes {
 			next := *p.leadership
 			next.ISR, next.Recovering = proposal.brokers(), proposal.Recovering
-			s.write(&plan, p, next, reasonISRChanged)
+			s.write(&plan, p, next, trace.ReasonISRChanged)
 			b.updateMetadata(s.liveIDs(), p)
 			changed = append(changed, p)
 		}

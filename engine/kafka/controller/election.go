@@ -1,6 +1,10 @@
 package controller
 
-import "slices"
+import (
+	"slices"
+
+	"twinlog/engine/trace"
+)
 
 // elected is the outcome of an election.
 type elected struct {
@@ -9,7 +13,7 @@ type elected struct {
 	recovering bool
 	// recipients are the brokers that are told their role.
 	recipients []int32
-	reason     string
+	reason     trace.Reason
 }
 
 // strategy chooses a leader among the replicas of a partition; false when none qualifies. It never changes anything.
@@ -43,13 +47,13 @@ func (e offlineStrategy) choose(s *State, p *partition) (elected, bool) {
 	if leader, found := first(live, p.inISR); found {
 		return elected{
 			leader: leader, isr: keep(p.leadership.ISR, online), recovering: p.leadership.Recovering,
-			recipients: live, reason: reasonElectionClean,
+			recipients: live, reason: trace.ReasonElectionClean,
 		}, true
 	}
 	if len(live) == 0 || !e.demandUnclean && !s.topics[p.name.Topic].uncleanElection {
 		return elected{}, false
 	}
-	return elected{leader: live[0], isr: []int32{live[0]}, recovering: true, recipients: live, reason: reasonElectionUnclean}, true
+	return elected{leader: live[0], isr: []int32{live[0]}, recovering: true, recipients: live, reason: trace.ReasonElectionUnclean}, true
 }
 
 // preferredStrategy gives the leadership back to the first replica of the assignment.
@@ -65,7 +69,7 @@ func (preferredStrategy) choose(s *State, p *partition) (elected, bool) {
 	}
 	return elected{
 		leader: preferred, isr: p.leadership.ISR, recovering: p.leadership.Recovering,
-		recipients: keep(p.assignment.Replicas, func(replica int32) bool { return s.online(p, replica) }), reason: reasonElectionPreferred,
+		recipients: keep(p.assignment.Replicas, func(replica int32) bool { return s.online(p, replica) }), reason: trace.ReasonElectionPreferred,
 	}, true
 }
 
@@ -78,7 +82,7 @@ func (reassignmentStrategy) choose(s *State, p *partition) (elected, bool) {
 	if !found {
 		return elected{}, false
 	}
-	return elected{leader: leader, isr: p.leadership.ISR, recovering: p.leadership.Recovering, recipients: live, reason: reasonReassigned}, true
+	return elected{leader: leader, isr: p.leadership.ISR, recovering: p.leadership.Recovering, recipients: live, reason: trace.ReasonReassigned}, true
 }
 
 // shutdownStrategy moves the leadership off brokers that are about to leave.
@@ -92,6 +96,6 @@ func (shutdownStrategy) choose(s *State, p *partition) (elected, bool) {
 	}
 	return elected{
 		leader: leader, isr: keep(p.leadership.ISR, func(replica int32) bool { return !s.shuttingDown[replica] }), recovering: p.leadership.Recovering,
-		recipients: keep(p.assignment.Replicas, func(replica int32) bool { return s.onlineOrLeaving(p, replica) }), reason: reasonControlledShutdown,
+		recipients: keep(p.assignment.Replicas, func(replica int32) bool { return s.onlineOrLeaving(p, replica) }), reason: trace.ReasonControlledShutdown,
 	}, true
 }

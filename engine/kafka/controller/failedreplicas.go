@@ -1,6 +1,10 @@
 package controller
 
-import "slices"
+import (
+	"slices"
+
+	"twinlog/engine/trace"
+)
 
 // Replicas that fail on brokers that live: the broker cannot read their logs, or found that they do not hold what was in them.
 //
@@ -27,7 +31,7 @@ func (s *State) ReplicasFailed(broker int32, partitions []Partition) Plan {
 			// Its leader may be about to ask for it: in the next epoch that wish is void. Members of the ISR get a new epoch anyway.
 			next := *p.leadership
 			next.LeaderEpoch++
-			s.write(&plan, p, next, reasonReplicaOffline)
+			s.write(&plan, p, next, trace.ReasonReplicaOffline)
 		}
 	}
 	if len(offline) > 0 {

@@ -54,7 +54,7 @@ func (s *State) reportTopic(plan *Plan, taken *topic, config map[string]string, 
 	plan.Events = append(plan.Events, event)
 	for _, p := range taken.sorted() {
 		if p.leadership != nil {
-			plan.Events = append(plan.Events, p.stateEvent(reasonTakenOver))
+			plan.Events = append(plan.Events, p.stateEvent(trace.ReasonTakenOver))
 		}
 	}
 }

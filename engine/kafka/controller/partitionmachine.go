@@ -40,22 +40,9 @@ func (p *partition) move(to PartitionState) {
 	p.state = to
 }
 
-// The reasons that the trace gives for a change of leadership.
-const (
-	reasonCreated            = "created"
-	reasonElectionClean      = "election-clean"
-	reasonElectionUnclean    = "election-unclean"
-	reasonElectionPreferred  = "election-preferred"
-	reasonControlledShutdown = "controlled-shutdown"
-	reasonReplicaOffline     = "replica-offline"
-	reasonISRChanged         = "isr-changed"
-	reasonReassigned         = "reassigned"
-	reasonTakenOver          = "taken-over" // a new controller found it so
-)
-
 // write replaces the leadership of a partition in the copy and plans the write of its state znode. The epochs are the caller's, except for
 // the partition epoch: ZooKeeper raises a znode's version by one at each write.
-func (s *State) write(plan *Plan, p *partition, next Leadership, reason string) {
+func (s *State) write(plan *Plan, p *partition, next Leadership, reason trace.Reason) {
 	next.ControllerEpoch = s.epoch
 	if p.leadership == nil {
 		next.PartitionEpoch = 0
@@ -70,7 +57,7 @@ func (s *State) write(plan *Plan, p *partition, next Leadership, reason string) 
 }
 
 // stateEvent is the partition's leadership as the trace tells it. There must be one.
-func (p *partition) stateEvent(reason string) trace.KafkaPartitionStateChanged {
+func (p *partition) stateEvent(reason trace.Reason) trace.KafkaPartitionStateChanged {
 	now := p.leadership
 	return trace.KafkaPartitionStateChanged{
 		KafkaPartition: trace.KafkaPartition{Topic: p.name.Topic, Partition: p.name.Index},
@@ -99,7 +86,7 @@ func (s *State) initialize(plan *Plan, b *batch, partitions []*partition) {
 		if len(live) == 0 {
 			continue
 		}
-		s.write(plan, p, Leadership{Leader: live[0], LeaderEpoch: 0, ISR: live}, reasonCreated)
+		s.write(plan, p, Leadership{Leader: live[0], LeaderEpoch: 0, ISR: live}, trace.ReasonCreated)
 		p.move(OnlinePartition)
 		b.leaderAndISR(p, live, true)
 	}

@@ -1,6 +1,10 @@
 package controller
 
-import "slices"
+import (
+	"slices"
+
+	"twinlog/engine/trace"
+)
 
 // Reassignment moves a partition to other brokers while it is in use (KIP-455). Its replicas grow first and shrink last, so that at no
 // time fewer replicas are in sync than before.
@@ -182,7 +186,7 @@ func (s *State) raiseLeaderEpoch(plan *Plan, p *partition, recipients []int32) {
 	}
 	next := *p.leadership
 	next.LeaderEpoch++
-	s.write(plan, p, next, reasonReassigned)
+	s.write(plan, p, next, trace.ReasonReassigned)
 	b := s.newBatch(plan)
 	b.leaderAndISR(p, keep(recipients, func(id int32) bool { return s.onlineOrLeaving(p, id) && p.replicas[id] != NonExistentReplica }), false)
 	b.flush()

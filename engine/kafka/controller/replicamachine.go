@@ -3,6 +3,8 @@ package controller
 import (
 	"fmt"
 	"slices"
+
+	"twinlog/engine/trace"
 )
 
 // ReplicaState is where a replica is in its life.
@@ -124,7 +126,7 @@ func (s *State) removeFromISR(plan *Plan, r replica) {
 		next.ISR = without(next.ISR, r.broker)
 	}
 	next.LeaderEpoch++
-	s.write(plan, r.partition, next, reasonReplicaOffline)
+	s.write(plan, r.partition, next, trace.ReasonReplicaOffline)
 }
 
 // replicasToDeletion tells brokers to delete replicas that are already offline.

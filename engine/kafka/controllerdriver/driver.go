@@ -27,6 +27,7 @@ import (
 	"twinlog/engine/kafka/broker/reactor"
 	"twinlog/engine/kafka/controller"
 	"twinlog/engine/kafka/metadata"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -202,7 +203,11 @@ func (d *Driver) retire(ctx context.Context, t *term, reason error) {
 	t.cancel()
 	t.goroutines.Wait()
 	d.refuseWaiting()
-	d.config.Tracer.Emit(trace.KafkaControllerResigned{Broker: d.config.BrokerID, Epoch: t.state.Epoch(), Reason: reason.Error()})
+	resigned := trace.KafkaControllerResigned{Broker: d.config.BrokerID, Epoch: t.state.Epoch(), Reason: reason.Error()}
+	if why, ok := sentence.In(reason); ok {
+		resigned.Why = &why
+	}
+	d.config.Tracer.Emit(resigned)
 	d.logger.Info("no longer the controller", "epoch", t.state.Epoch(), "reason", reason)
 	if ctx.Err() == nil {
 		d.release(t)

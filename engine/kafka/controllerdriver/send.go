@@ -9,6 +9,7 @@ import (
 
 	"twinlog/engine/kafka/broker/interbroker"
 	"twinlog/engine/kafka/controller"
+	"twinlog/engine/sentence"
 )
 
 // sender brings requests to one incarnation of a broker, one after another: the order in which they were planned is the order in which
@@ -70,7 +71,7 @@ func (t *term) send(request controller.Request) error {
 	case s.queue <- request:
 		return nil
 	default:
-		return fmt.Errorf("broker %d has not taken %d requests, though its session lives", id, maxQueuedRequests)
+		return sentence.Error(nil, "brokerTakesNothing", "broker {broker} has not taken {count} {count|request|requests}, though its session lives", id, maxQueuedRequests)
 	}
 }
 
@@ -142,7 +143,7 @@ func (t *term) checkAnswer(broker int32, code int16) error {
 	case 0:
 		return nil
 	case kerr.StaleControllerEpoch.Code:
-		return fmt.Errorf("broker %d knows a newer controller", broker)
+		return sentence.Error(nil, "brokerKnowsNewer", "broker {broker} knows a newer controller", broker)
 	default: // STALE_BROKER_EPOCH: it restarted, and its registration will tell
 		t.driver.logger.Warn("a broker refused a request of the controller", "broker", broker, "error", kerr.ErrorForCode(code))
 		return nil

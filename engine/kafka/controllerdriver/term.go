@@ -2,7 +2,6 @@ package controllerdriver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"twinlog/engine/kafka/controller"
 	"twinlog/engine/kafka/metadata"
+	"twinlog/engine/sentence"
 )
 
 // term is this broker's time in office, from winning /controller to losing it. Its fields belong to the goroutine of Driver.Run; ctx and
@@ -45,7 +45,7 @@ func (t *term) serve(ctx context.Context) (reason error) {
 		name := "leader imbalance check"
 		select {
 		case <-ctx.Done():
-			return errors.New("the broker shuts down")
+			return sentence.Error(nil, "brokerShutsDown", "the broker shuts down")
 		case e := <-t.driver.events:
 			if e.term != nil && e.term != t {
 				continue // about an earlier term
@@ -111,7 +111,7 @@ func (t *term) on(changed <-chan zk.Event, name string, run func(*term) error) {
 		select {
 		case e := <-changed:
 			if e.Err != nil {
-				t.post(name, func(*term) error { return fmt.Errorf("the watch was lost: %w", e.Err) })
+				t.post(name, func(*term) error { return sentence.Error(nil, "watchLost", "the watch was lost: {why}", e.Err) })
 				return
 			}
 			t.post(name, run)
@@ -133,7 +133,7 @@ func (t *term) watchOffice() error {
 		return fmt.Errorf("watching %s: %w", metadata.ControllerPath, err)
 	}
 	if stat.EphemeralOwner != conn.SessionID() {
-		return errors.New("another broker is the controller")
+		return sentence.Error(nil, "anotherController", "another broker is the controller")
 	}
 	t.on(changed, "controller changed", func(t *term) error { return t.watchOffice() })
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"twinlog/engine/kafka/controller"
 	"twinlog/engine/kafka/metadata"
+	"twinlog/engine/sentence"
 )
 
 // write turns the writes of a plan into znode operations and does them.
@@ -35,7 +36,7 @@ func (t *term) multi(operations []any) error {
 		results, err := t.driver.config.ZooKeeper.Multi(batch...)
 		if err := firstError(results, err); err != nil {
 			if len(results) > 0 && errors.Is(results[0].Error, zk.ErrBadVersion) {
-				return fmt.Errorf("a newer controller was elected: %w", err)
+				return sentence.Error(nil, "newerController", "a newer controller was elected: {why}", err)
 			}
 			return err
 		}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -123,12 +124,12 @@ func (g *Group) State() State { return g.state }
 func (g *Group) Generation() int32 { return g.generation }
 
 // move changes the state. A move that the machine does not have is a mistake in this package.
-func (g *Group) move(to State, now time.Time, reason string) {
+func (g *Group) move(to State, now time.Time, why sentence.Sentence) {
 	if !slices.Contains(mayComeFrom[to], g.state) {
 		panic(fmt.Sprintf("group: %s cannot go from %s to %s", g.id, g.state, to))
 	}
 	g.state, g.since = to, now
-	g.show(reason)
+	g.show(why)
 }
 
 // Ticket names a request that waits for its answer. The caller chooses it; 0 is not a ticket.
@@ -193,9 +194,9 @@ func (g *Group) refuseSync(ticket Ticket, err *kerr.Error) {
 }
 
 // show records the group's present picture for the trace.
-func (g *Group) show(reason string) {
+func (g *Group) show(why sentence.Sentence) {
 	event := trace.KafkaGroupChanged{
-		Group: g.id, State: string(g.state), Generation: g.generation, Strategy: g.protocol, Leader: g.leader, Reason: reason,
+		Group: g.id, State: string(g.state), Generation: g.generation, Strategy: g.protocol, Leader: g.leader, Reason: why.String(), Why: &why,
 		Members: []trace.KafkaGroupMember{}, Pending: len(g.pending),
 	}
 	for _, id := range g.order {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -368,7 +369,7 @@ func TestCommitRules(t *testing.T) {
 	w.wants("stranger", w.group.CheckCommit("x", "", 1, w.now), kerr.UnknownMemberID)
 	w.wants("generation", w.group.CheckCommit(ids[0], "", 2, w.now), kerr.IllegalGeneration)
 	w.wants("zombie", w.group.CheckCommit(ids[0], "i", 1, w.now), kerr.FencedInstanceID)
-	w.group.Kill(kerr.NotCoordinator, w.now, "test")
+	w.group.Kill(kerr.NotCoordinator, w.now, sentence.Of("test", "test"))
 	w.wants("dead", w.group.CheckCommit(ids[0], "", 1, w.now), kerr.CoordinatorNotAvailable)
 }
 
@@ -463,7 +464,7 @@ func TestDescribe(t *testing.T) {
 func TestKillAnswersEverybody(t *testing.T) {
 	w, ids := stable(t, "", "")
 	join := w.join(nil)
-	w.group.Kill(kerr.NotCoordinator, w.now, "moved")
+	w.group.Kill(kerr.NotCoordinator, w.now, sentence.Of("moved", "moved"))
 	w.settle()
 	w.wants("join", w.joined(join).Err, kerr.NotCoordinator)
 	w.wants("heartbeat", w.group.Heartbeat(ids[0], "", 1, w.now), kerr.CoordinatorNotAvailable)

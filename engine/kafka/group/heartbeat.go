@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"twinlog/engine/sentence"
 )
 
 // Heartbeat takes a Heartbeat request. The error REBALANCE_IN_PROGRESS is how members learn that they have to join again.
@@ -63,11 +65,11 @@ func (g *Group) leave(leaver Leaver, now time.Time) *kerr.Error {
 	if err := g.check(id, leaver.InstanceID); err != nil {
 		return err
 	}
-	reason := "member " + id + " leaves"
+	why := sentence.Of("memberLeaves", "member {member} leaves", id)
 	if leaver.Reason != "" {
-		reason += ": " + leaver.Reason
+		why = sentence.Of("memberLeavesSaying", "member {member} leaves: {reason}", id, leaver.Reason)
 	}
-	g.removeAndUpdate(g.members[id], now, reason)
+	g.removeAndUpdate(g.members[id], now, why)
 	return nil
 }
 
@@ -116,7 +118,7 @@ func (g *Group) Tick(now time.Time) {
 	g.tryCompleteJoin(now)
 	for _, m := range g.inOrder() {
 		if g.members[m.id] == m && m.expires() && due(m.deadline) {
-			g.removeAndUpdate(m, now, "the session of member "+m.id+" expired")
+			g.removeAndUpdate(m, now, sentence.Of("memberExpired", "the session of member {member} expired", m.id))
 		}
 	}
 	if g.state == PreparingRebalance && due(g.join.deadline) {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"twinlog/engine/sentence"
 )
 
 // JoinRequest is a JoinGroup request.
@@ -101,16 +103,16 @@ func (g *Group) joinKnown(r JoinRequest, now time.Time) {
 	unchanged := m.joinsUnchanged(r.Protocols)
 	switch {
 	case g.state == PreparingRebalance:
-		g.rejoin(m, r, now, "member "+m.id+" joins again")
+		g.rejoin(m, r, now, sentence.Of("memberJoinsAgain", "member {member} joins again", m.id))
 	case g.state == CompletingRebalance && unchanged:
 		g.repeatJoin(m, r) // it missed the answer to the request that began this generation
 	case g.state == CompletingRebalance:
-		g.rejoin(m, r, now, "member "+m.id+" changed its protocols")
+		g.rejoin(m, r, now, sentence.Of("memberChangedProtocols", "member {member} changed its protocols", m.id))
 	case g.state == Stable && m.id == g.leader:
 		// The leader asks for a rebalance: only it sees that the partitions of a topic have changed.
-		g.rejoin(m, r, now, "the leader "+m.id+" joins again")
+		g.rejoin(m, r, now, sentence.Of("groupLeaderJoinsAgain", "the leader {member} joins again", m.id))
 	case g.state == Stable && !unchanged:
-		g.rejoin(m, r, now, "member "+m.id+" changed its protocols")
+		g.rejoin(m, r, now, sentence.Of("memberChangedProtocols", "member {member} changed its protocols", m.id))
 	case g.state == Stable:
 		g.repeatJoin(m, r)
 	default:
@@ -154,10 +156,10 @@ func (g *Group) addAndRebalance(r JoinRequest, id string, now time.Time) {
 		g.join.newMember = true
 	}
 	if g.state == PreparingRebalance {
-		g.show("member " + id + " joins")
+		g.show(sentence.Of("memberJoins", "member {member} joins", id))
 		return
 	}
-	g.prepareRebalance(now, "member "+id+" joins")
+	g.prepareRebalance(now, sentence.Of("memberJoins", "member {member} joins", id))
 }
 
 func (m *member) update(r JoinRequest) {
@@ -167,15 +169,15 @@ func (m *member) update(r JoinRequest) {
 
 // rejoin lets a member wait for the rebalance that it causes or that is on its way. A request of the same member that still waits is from a
 // connection that it gave up.
-func (g *Group) rejoin(m *member, r JoinRequest, now time.Time, reason string) {
+func (g *Group) rejoin(m *member, r JoinRequest, now time.Time, why sentence.Sentence) {
 	if m.join != 0 {
 		g.refuseJoin(m.join, m.id, kerr.RebalanceInProgress)
 	}
 	m.update(r)
 	m.join = r.Ticket
 	if g.state != PreparingRebalance {
-		g.prepareRebalance(now, reason)
+		g.prepareRebalance(now, why)
 		return
 	}
-	g.show(reason)
+	g.show(why)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"twinlog/engine/sentence"
 )
 
 // Protocol is a way of assigning partitions that a member supports, such as "range", with what the leader must know about the member.
@@ -110,13 +112,13 @@ func (g *Group) remove(m *member) {
 }
 
 // removeAndUpdate removes a member of a live group and lets the others go on without it.
-func (g *Group) removeAndUpdate(m *member, now time.Time, reason string) {
+func (g *Group) removeAndUpdate(m *member, now time.Time, why sentence.Sentence) {
 	g.remove(m)
 	switch g.state {
 	case Stable, CompletingRebalance:
-		g.prepareRebalance(now, reason)
+		g.prepareRebalance(now, why)
 	case PreparingRebalance:
-		g.show(reason)
+		g.show(why)
 	}
 	g.tryCompleteJoin(now)
 }

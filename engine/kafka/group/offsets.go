@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -215,7 +216,7 @@ func (g *Group) CheckDelete() *kerr.Error {
 }
 
 // Kill makes the group dead: it is deleted, or another broker coordinates it from now on. Whoever waits gets the error.
-func (g *Group) Kill(err *kerr.Error, now time.Time, reason string) {
+func (g *Group) Kill(err *kerr.Error, now time.Time, why sentence.Sentence) {
 	for _, m := range g.inOrder() {
 		if m.join != 0 {
 			g.refuseJoin(m.join, m.id, err)
@@ -228,5 +229,5 @@ func (g *Group) Kill(err *kerr.Error, now time.Time, reason string) {
 	}
 	g.join, g.syncDeadline = joinPhase{}, time.Time{}
 	clear(g.pending)
-	g.move(Dead, now, reason)
+	g.move(Dead, now, why)
 }

@@ -4,10 +4,12 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"twinlog/engine/sentence"
 )
 
 // prepareRebalance begins a rebalance: every member has to join again.
-func (g *Group) prepareRebalance(now time.Time, reason string) {
+func (g *Group) prepareRebalance(now time.Time, why sentence.Sentence) {
 	if g.state == CompletingRebalance {
 		g.cancelSync(kerr.RebalanceInProgress, now)
 	}
@@ -19,7 +21,7 @@ func (g *Group) prepareRebalance(now time.Time, reason string) {
 		delay := g.settings.InitialRebalanceDelay
 		g.join = joinPhase{deadline: now.Add(delay), initial: true, remaining: max(0, g.rebalanceTimeout()-delay)}
 	}
-	g.move(PreparingRebalance, now, reason)
+	g.move(PreparingRebalance, now, why)
 }
 
 // cancelSync forgets assignments that were never handed out and sends those who wait for one away.
@@ -71,7 +73,7 @@ func (g *Group) completeJoin(now time.Time) {
 	g.generation++
 	if len(g.members) == 0 {
 		g.protocol, g.leader = "", ""
-		g.move(Empty, now, "nobody is left")
+		g.move(Empty, now, sentence.Of("nobodyIsLeft", "nobody is left"))
 		g.store(store{kind: storeEmpty})
 		return
 	}
@@ -80,7 +82,7 @@ func (g *Group) completeJoin(now time.Time) {
 	for _, m := range g.inOrder() {
 		g.toSync[m.id] = true
 	}
-	g.move(CompletingRebalance, now, "all members joined")
+	g.move(CompletingRebalance, now, sentence.Of("allJoined", "all members joined"))
 	for _, m := range g.inOrder() {
 		if m.join != 0 {
 			g.effects.Joins = append(g.effects.Joins, g.joinAnswer(m, m.join))
@@ -128,7 +130,7 @@ func (g *Group) syncTimeIsUp(now time.Time) {
 		}
 	}
 	if removed {
-		g.prepareRebalance(now, "members did not sync in time")
+		g.prepareRebalance(now, sentence.Of("membersDidNotSync", "members did not sync in time"))
 		g.tryCompleteJoin(now)
 	}
 }

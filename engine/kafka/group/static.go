@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"twinlog/engine/sentence"
 )
 
 // replaceStatic lets a static member that restarted take its place again under a new member id. While the group is stable and would choose
@@ -26,14 +28,14 @@ func (g *Group) replaceStatic(r JoinRequest, now time.Time) {
 	switch g.state {
 	case Stable:
 		if g.selectProtocol() != g.protocol {
-			g.prepareRebalance(now, "static member "+m.instanceID+" comes back with other protocols")
+			g.prepareRebalance(now, sentence.Of("staticMemberChanged", "static member {member} comes back with other protocols", m.instanceID))
 			return
 		}
 		g.store(store{kind: storeStatic, memberID: m.id, before: before, leaderBefore: leaderBefore, canSkip: r.CanSkipAssignment})
 	case CompletingRebalance:
-		g.prepareRebalance(now, "static member "+m.instanceID+" comes back during the rebalance")
+		g.prepareRebalance(now, sentence.Of("staticMemberDuring", "static member {member} comes back during the rebalance", m.instanceID))
 	case PreparingRebalance:
-		g.show("static member " + m.instanceID + " comes back")
+		g.show(sentence.Of("staticMemberBack", "static member {member} comes back", m.instanceID))
 	}
 }
 
@@ -85,5 +87,5 @@ func (g *Group) staticStored(s store, err *kerr.Error, now time.Time) {
 		answer.Members = g.joinedMembers()
 	}
 	g.effects.Joins = append(g.effects.Joins, answer)
-	g.show("static member " + m.instanceID + " is back under another id")
+	g.show(sentence.Of("staticMemberNewID", "static member {member} is back under another id", m.instanceID))
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"twinlog/engine/sentence"
 )
 
 // Metadata is what the log says about a group: the value of its group metadata record.
@@ -89,7 +91,7 @@ func (g *Group) Stored(id uint64, err *kerr.Error, now time.Time) {
 		}
 		if err != nil {
 			g.cancelSync(err, now)
-			g.prepareRebalance(now, "the assignment could not be stored: "+err.Message)
+			g.prepareRebalance(now, sentence.Of("assignmentNotStored", "the assignment could not be stored: {error}", err.Message))
 			g.tryCompleteJoin(now)
 			return
 		}
@@ -119,6 +121,6 @@ func Restore(id string, metadata Metadata, settings Settings, now time.Time) *Gr
 			g.leader = metadata.Leader
 		}
 	}
-	g.show("loaded from the log")
+	g.show(sentence.Of("groupLoaded", "loaded from the log"))
 	return g
 }

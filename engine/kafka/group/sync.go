@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"twinlog/engine/sentence"
 )
 
 // SyncRequest is a SyncGroup request.
@@ -79,7 +81,7 @@ func (g *Group) assigned(assignments map[string][]byte, now time.Time) {
 	for _, m := range g.inOrder() {
 		m.assignment = assignments[m.id]
 	}
-	g.move(Stable, now, "the leader's assignment is stored")
+	g.move(Stable, now, sentence.Of("assignmentStored", "the leader's assignment is stored"))
 	for _, m := range g.inOrder() {
 		if m.sync != 0 {
 			g.effects.Syncs = append(g.effects.Syncs, g.syncAnswer(m, m.sync))

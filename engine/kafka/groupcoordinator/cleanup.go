@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"twinlog/engine/kafka/broker/records"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -20,7 +21,7 @@ func (c *Coordinator) cleanUp(now time.Time) {
 			if len(expired) > 0 {
 				c.forget(g, expired, now, nil)
 			} else if g.Abandoned() {
-				c.remove(g, now, "nothing is left of the group", nil)
+				c.remove(g, now, sentence.Of("groupLeftNothing", "nothing is left of the group"), nil)
 			}
 		}
 	}
@@ -36,7 +37,7 @@ func (c *Coordinator) forget(g *member, partitions []trace.KafkaPartition, now t
 		if err == nil {
 			g.ForgetOffsets(partitions)
 			if g.Abandoned() && g.partition.groups[g.ID()] == g {
-				c.remove(g, now, "nothing is left of the group", nil)
+				c.remove(g, now, sentence.Of("groupLeftNothing", "nothing is left of the group"), nil)
 			}
 		}
 		if done != nil {
@@ -47,7 +48,7 @@ func (c *Coordinator) forget(g *member, partitions []trace.KafkaPartition, now t
 
 // remove kills a group at once and writes tombstones for all that the log says about it. Should that fail, the group is back after the next
 // election; nothing but a group that nobody used was kept too long.
-func (c *Coordinator) remove(g *member, now time.Time, reason string, done func(*kerr.Error)) {
+func (c *Coordinator) remove(g *member, now time.Time, why sentence.Sentence, done func(*kerr.Error)) {
 	partitions := g.Partitions()
 	list := make([]records.Record, 0, len(partitions)+1)
 	for _, partition := range partitions {
@@ -56,7 +57,7 @@ func (c *Coordinator) remove(g *member, now time.Time, reason string, done func(
 	if g.Generation() > 0 {
 		list = append(list, tombstone(groupKey(g.ID()), now))
 	}
-	g.Kill(kerr.CoordinatorNotAvailable, now, reason)
+	g.Kill(kerr.CoordinatorNotAvailable, now, why)
 	delete(g.partition.groups, g.ID())
 	c.after(g, now)
 	c.append(g.partition, list, func(err *kerr.Error, now time.Time) {

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"twinlog/engine/kafka/broker/reactor"
+	"twinlog/engine/sentence"
 )
 
 // handleDeleteGroups serves DeleteGroups v0 to v2. Only groups without members can be deleted.
@@ -41,7 +42,7 @@ func (c *Coordinator) handleDeleteGroups(r *reactor.Request) {
 				continue
 			}
 			pending++
-			c.remove(g, now, "deleted by an administrator", func(err *kerr.Error) {
+			c.remove(g, now, sentence.Of("groupDeleted", "deleted by an administrator"), func(err *kerr.Error) {
 				codes[i] = logError(err)
 				finish()
 			})

@@ -13,6 +13,7 @@ import (
 
 	"twinlog/engine/kafka/broker/records"
 	"twinlog/engine/kafka/group"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -41,7 +42,7 @@ func (c *Coordinator) resigned(index, leaderEpoch int32, now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(p.groups)) {
 		g := p.groups[id]
 		delete(p.groups, id)
-		g.Kill(kerr.NotCoordinator, now, "the coordinator moved to another broker")
+		g.Kill(kerr.NotCoordinator, now, sentence.Of("coordinatorMoved", "the coordinator moved to another broker"))
 		c.after(g, now)
 	}
 }

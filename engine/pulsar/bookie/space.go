@@ -88,7 +88,7 @@ func (b *Bookie) watchSpace(ctx context.Context) error {
 		case <-b.space.noted:
 		}
 		b.logger.Warn("the disk is full: the bookie is read-only until there is room", "bookie", b.address)
-		b.tracer.Emit(trace.BookieModeChanged{ReadOnly: true, Reason: "diskFull"})
+		b.tracer.Emit(trace.BookieModeChanged{ReadOnly: true, Reason: trace.ReasonDiskFull})
 		b.reregister()
 		for waiting := true; waiting; {
 			select {
@@ -106,7 +106,7 @@ func (b *Bookie) watchSpace(ctx context.Context) error {
 		}
 		b.space.regained()
 		b.logger.Info("there is room on the disk: the bookie takes adds again", "bookie", b.address)
-		b.tracer.Emit(trace.BookieModeChanged{Reason: "diskHasRoom"})
+		b.tracer.Emit(trace.BookieModeChanged{Reason: trace.ReasonDiskHasRoom})
 		b.reregister()
 	}
 }

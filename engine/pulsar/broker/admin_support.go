@@ -10,6 +10,7 @@ import (
 
 	"twinlog/engine/pulsar/bundle"
 	"twinlog/engine/pulsar/managedledger"
+	"twinlog/engine/trace"
 )
 
 // What the admin interface needs besides the operations on topics.
@@ -282,7 +283,7 @@ func (b *Broker) SplitBundle(ctx context.Context, parent Bundle, algorithm strin
 		break
 	}
 	// The parent's topics are closed; they load again as topics of the children.
-	err = b.unloadBundle(ctx, parent, "split")
+	err = b.unloadBundle(ctx, parent, trace.ReasonSplit)
 	if !unload {
 		return err
 	}

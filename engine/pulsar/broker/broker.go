@@ -190,11 +190,11 @@ func (b *Broker) shutDown(listeners *listeners, cluster *sync.WaitGroup) {
 	listeners.close()
 	b.ownership.stopAcquiring()
 	for _, owned := range b.ownership.list() {
-		if err := b.unloadBundle(ctx, owned, "shutdown"); err != nil {
+		if err := b.unloadBundle(ctx, owned, trace.ReasonShutdown); err != nil {
 			b.logger.Debug("giving up a bundle at the shutdown", "bundle", owned.String(), "error", err)
 		}
 	}
-	b.topics.closeAll(ctx, "shutdown")
+	b.topics.closeAll(ctx, trace.ReasonShutdown)
 	b.connections.closeAll(errors.New("the broker shuts down"))
 	if err := b.storage.Close(ctx); err != nil {
 		b.logger.Debug("closing the managed ledgers", "error", err)

@@ -105,7 +105,7 @@ func (b *Broker) acquireAndConnect(ctx context.Context, wanted Bundle, listener 
 	}
 	if !bundles.Has(wanted.Range) {
 		err := fmt.Errorf("%w: %v was split or deleted", errUnloading, wanted)
-		return LookupAnswer{}, errors.Join(err, b.unloadBundle(ctx, wanted, "split"))
+		return LookupAnswer{}, errors.Join(err, b.unloadBundle(ctx, wanted, trace.ReasonSplit))
 	}
 	return b.connectTo(owner, wanted, listener)
 }

@@ -8,6 +8,7 @@ import (
 
 	"twinlog/engine/pulsar/managedledger"
 	"twinlog/engine/pulsar/subscription"
+	"twinlog/engine/trace"
 )
 
 // Backlog quota policies.
@@ -263,7 +264,7 @@ func (t *topic) applyPolicies(policies Policies) {
 		t.log.SetRetention(retention(policies))
 		if policies.deduplicates() != (t.dedup != nil) && !t.closing {
 			// The topic is loaded again, and learns then what its producers sent last.
-			t.broker.topics.closeLater(t, "policies")
+			t.broker.topics.closeLater(t, trace.ReasonPolicies)
 		}
 	}
 	if len(policies.known.BacklogQuotas) == 0 {

@@ -236,10 +236,10 @@ func (b *Broker) noteOwned(acquired Bundle) {
 
 // UnloadBundle gives a bundle up: its topics are closed, its clients told, its znode deleted. ErrNotFound when it is not owned here.
 func (b *Broker) UnloadBundle(ctx context.Context, wanted Bundle) error {
-	return b.unloadBundle(ctx, wanted, "unload")
+	return b.unloadBundle(ctx, wanted, trace.ReasonUnload)
 }
 
-func (b *Broker) unloadBundle(ctx context.Context, wanted Bundle, reason string) error {
+func (b *Broker) unloadBundle(ctx context.Context, wanted Bundle, reason trace.Reason) error {
 	if !b.ownership.startUnloading(wanted) {
 		return Refuse(ErrNotFound, "bundle %v is not owned by %s", wanted, b.id)
 	}
@@ -253,7 +253,7 @@ func (b *Broker) unloadBundle(ctx context.Context, wanted Bundle, reason string)
 	return cmpError(disableErr, removeErr)
 }
 
-func (b *Broker) released(wanted Bundle, reason string) {
+func (b *Broker) released(wanted Bundle, reason trace.Reason) {
 	if b.ownership.drop(wanted) {
 		b.tracer.Emit(trace.PulsarBundleReleased{Namespace: wanted.Namespace, Bundle: wanted.Range.String(), Reason: reason})
 		b.reportSoon()
@@ -261,7 +261,7 @@ func (b *Broker) released(wanted Bundle, reason string) {
 }
 
 // dropAllBundles lets go of everything after the session, and with it every ownership, is lost.
-func (b *Broker) dropAllBundles(ctx context.Context, reason string) {
+func (b *Broker) dropAllBundles(ctx context.Context, reason trace.Reason) {
 	closing, cancel := context.WithTimeout(ctx, b.config.OperationTimeout)
 	defer cancel()
 	var wait sync.WaitGroup

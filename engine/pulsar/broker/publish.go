@@ -120,7 +120,7 @@ func (t *topic) refused(err error) {
 	t.broker.logger.Warn("messages could not be stored; the topic's producers are disconnected", "topic", t.name.String(), "error", err)
 	t.disconnectProducers()
 	if errors.Is(err, managedledger.ErrFenced) || errors.Is(err, managedledger.ErrClosed) {
-		t.broker.topics.closeLater(t, "fenced")
+		t.broker.topics.closeLater(t, trace.ReasonFenced)
 	}
 }
 

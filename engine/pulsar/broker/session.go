@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"twinlog/engine/trace"
 )
 
 // connectZooKeeper opens the broker's session and waits until it is there. The ephemeral znodes of the session are what other
@@ -89,7 +91,7 @@ func (b *Broker) watchSession(ctx context.Context, events <-chan zk.Event) {
 			case event.State == zk.StateExpired:
 				expired = true
 				b.logger.Warn("the ZooKeeper session expired; bundles are given up", "broker", b.id)
-				b.dropAllBundles(ctx, "sessionLost")
+				b.dropAllBundles(ctx, trace.ReasonSessionLost)
 			case event.State == zk.StateHasSession && expired:
 				expired = false
 				if err := retryUntil(ctx, "registering the broker again", b.register); err != nil {

@@ -180,7 +180,7 @@ func (t *topic) end() bool {
 
 // close ends the topic here: clients are told to look for it elsewhere, messages on their way are waited for, the cursors and the
 // ledger are closed. It returns when all is done or ctx ends.
-func (t *topic) close(ctx context.Context, reason string) error {
+func (t *topic) close(ctx context.Context, reason trace.Reason) error {
 	t.post(func() { t.startClosing(reason) })
 	select {
 	case <-t.done:
@@ -199,7 +199,7 @@ func (t *topic) close(ctx context.Context, reason string) error {
 
 func (t *topic) abandonAdds() { t.adds = 0 }
 
-func (t *topic) startClosing(reason string) {
+func (t *topic) startClosing(reason trace.Reason) {
 	if t.closing {
 		return
 	}

@@ -15,7 +15,7 @@ func (b *Broker) UnloadTopic(ctx context.Context, name TopicName) error {
 	if t == nil {
 		return Refuse(ErrNotFound, "Topic not found: %s is not loaded on %s", name, b.id)
 	}
-	return b.topics.closeTopic(ctx, t, closeFor("unload"))
+	return b.topics.closeTopic(ctx, t, closeFor(trace.ReasonUnload))
 }
 
 // ErrInUse: the topic or subscription has clients, and force was not given.
@@ -46,7 +46,7 @@ func (b *Broker) DeleteTopic(ctx context.Context, name TopicName, force bool) er
 
 // delete ends the topic here and everywhere.
 func (t *topic) delete(ctx context.Context) error {
-	t.post(func() { t.startClosing("deleted") })
+	t.post(func() { t.startClosing(trace.ReasonDeleted) })
 	select {
 	case <-t.done:
 	case <-ctx.Done():

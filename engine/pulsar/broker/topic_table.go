@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"twinlog/engine/pulsar/managedledger"
+	"twinlog/engine/trace"
 )
 
 // topicTable is the topics that this broker serves, loads or closes. A topic is in it at most once, so that one that is being
@@ -120,7 +121,7 @@ func (b *Broker) load(name TopicName, entry *topicEntry, create bool) {
 	t, err := b.openTopic(ctx, name, entry.bundle, create)
 	if err == nil && !b.Owns(entry.bundle) {
 		// The bundle went away while the topic was opened.
-		t.close(ctx, "unload")
+		t.close(ctx, trace.ReasonUnload)
 		err = b.notServed(name)
 	}
 	table := b.topics
@@ -314,7 +315,7 @@ func (tt *topicTable) closeMatching(ctx context.Context, match func(name string,
 	return first
 }
 
-func closeFor(reason string) func(context.Context, *topic) error {
+func closeFor(reason trace.Reason) func(context.Context, *topic) error {
 	return func(ctx context.Context, t *topic) error {
 		err := t.close(ctx, reason)
 		if err != nil {
@@ -324,11 +325,11 @@ func closeFor(reason string) func(context.Context, *topic) error {
 	}
 }
 
-func (tt *topicTable) closeBundle(ctx context.Context, in Bundle, reason string) {
+func (tt *topicTable) closeBundle(ctx context.Context, in Bundle, reason trace.Reason) {
 	tt.closeMatching(ctx, func(_ string, entry *topicEntry) bool { return entry.bundle == in }, closeFor(reason))
 }
 
-func (tt *topicTable) closeAll(ctx context.Context, reason string) {
+func (tt *topicTable) closeAll(ctx context.Context, reason trace.Reason) {
 	tt.closeMatching(ctx, func(string, *topicEntry) bool { return true }, closeFor(reason))
 }
 
@@ -344,7 +345,7 @@ func (tt *topicTable) closeTopic(ctx context.Context, t *topic, end func(context
 }
 
 // closeLater closes a topic that cannot go on; it is called from the topic's own goroutine.
-func (tt *topicTable) closeLater(t *topic, reason string) {
+func (tt *topicTable) closeLater(t *topic, reason trace.Reason) {
 	t.broker.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.context), t.broker.config.OperationTimeout)
 		defer cancel()

@@ -1,22 +1,11 @@
-import type { Text } from '../i18n/message';
+import type { Key, Text } from '../i18n/message';
 import type { State, TypedRecord } from '../trace/types';
 import type { Fact } from './facts';
 import { topicLabel } from './pulsar';
+import { reasonText, whyOf } from './reasons';
 import { routineText } from './routine';
 import { sentenceOf } from './story';
 import { named, replicaOf, type Thing } from './things';
-
-/** Why a controller wrote a partition's state. */
-const PARTITION_REASONS: Readonly<Record<string, Text>> = {
-  created: { key: 'partitionReason.created' },
-  'election-clean': { key: 'partitionReason.electionClean' },
-  'election-unclean': { key: 'partitionReason.electionUnclean' },
-  'election-preferred': { key: 'partitionReason.electionPreferred' },
-  'controlled-shutdown': { key: 'partitionReason.controlledShutdown' },
-  'replica-offline': { key: 'partitionReason.replicaOffline' },
-  'isr-changed': { key: 'partitionReason.isrChanged' },
-  reassigned: { key: 'partitionReason.reassigned' },
-};
 
 /** A record as one sentence: the story's own if it is notable, else one that says what it is. */
 export function recordText(record: TypedRecord, state: State): Text {
@@ -78,7 +67,7 @@ function everydayText(record: TypedRecord): Text {
     case 'kafka.logShapeChanged':
       return { key: 'record.logShape', params: { node, partition: partitionOf(record.data), count: record.data.segmentCount, epoch: String(record.data.epochs?.at(-1)?.epoch ?? '–') } };
     case 'kafka.partitionStateChanged':
-      return { key: 'record.partitionState', params: { node, partition: partitionOf(record.data), reason: PARTITION_REASONS[record.data.reason] ?? record.data.reason } };
+      return { key: 'record.partitionState', params: { node, partition: partitionOf(record.data), reason: reasonText(record.data.reason) } };
     case 'kafka.reactorMeasured': {
       const { queued, busy, handlers, produces, fetches, replicaFetch } = record.data;
       return { key: 'record.reactorMeasured', params: { node, queued, busy, handlers, waiting: produces + fetches + replicaFetch } };
@@ -92,7 +81,7 @@ function everydayText(record: TypedRecord): Text {
     case 'pulsar.cursorMoved':
       return { key: 'record.cursor', params: { subscription: record.data.subscription, ledger: String(record.data.ledger), entry: record.data.entry, backlog: record.data.backlog } };
     case 'pulsar.lookupAnswered':
-      return { key: 'record.lookup', params: { node, topic: topicLabel(record.data.topic), bundle: record.data.bundle ?? '', result: record.data.result, url: record.data.url } };
+      return { key: 'record.lookup', params: { node, topic: topicLabel(record.data.topic), bundle: record.data.bundle ?? '', result: lookupResult(record.data) } };
     case 'pulsar.brokerMeasured':
       return { key: 'record.brokerMeasured', params: { node, in: record.data.rateIn, out: record.data.rateOut } };
     case 'pulsar.subscriptionMeasured': {
@@ -118,6 +107,11 @@ function everydayText(record: TypedRecord): Text {
     default:
       return routineText(record) ?? { key: 'record.other', params: { node, kind: record.kind } };
   }
+}
+
+function lookupResult({ result, url }: { result: string; url: string }): Text | string {
+  const key = { connect: 'pulsar.lookup.connect', redirect: 'pulsar.lookup.redirect', failed: 'pulsar.lookup.failed' }[result] as Key | undefined;
+  return key ? { key, params: { target: url } } : result;
 }
 
 function partitionOf({ topic, partition }: { topic: string; partition: number }): string {
@@ -178,7 +172,8 @@ export function recordFacts(record: TypedRecord, state: State): Fact[] {
     { label: 'fact.kind', code: record.kind },
     { label: 'table.node', things: state.nodes[record.node] ? [named({ type: 'node', node: record.node })] : [], value: state.nodes[record.node] ? undefined : record.node },
     { label: 'fact.about', things: thingsIn(record, state) },
-    { label: 'fact.fields', lines: flatten(record.data) },
+    { label: 'fact.why', value: whyOf(record) },
+    { label: 'fact.fields', lines: flatten(withoutWords(record.data)) },
   ].filter(({ things, value, lines, code }) => things?.length || value !== undefined || lines?.length || code) as Fact[];
 }
 
@@ -203,6 +198,12 @@ function thingsIn({ data }: TypedRecord, state: State) {
   const group = field(data, 'group');
   if (typeof group === 'string' && state.kafka.groups[group]) candidates.push({ type: 'group', group });
   return candidates.filter((thing) => thing !== undefined).map(named);
+}
+
+/** What is told in the reader's language need not be listed in English. */
+function withoutWords(data: object): object {
+  if (!('why' in data)) return data;
+  return Object.fromEntries(Object.entries(data).filter(([name]) => name !== 'why' && name !== 'reason'));
 }
 
 /** Lines of fields that are shown, and the length of one. */

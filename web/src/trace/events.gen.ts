@@ -2,6 +2,27 @@
 
 // ---- engine/trace ----
 
+/** Reason is why something happened: a word of this closed list. The page has each of them in every language that it speaks. */
+export type Reason =
+  | "created"
+  | "election-clean"
+  | "election-unclean"
+  | "election-preferred"
+  | "controlled-shutdown"
+  | "replica-offline"
+  | "isr-changed"
+  | "reassigned"
+  | "taken-over"
+  | "unload"
+  | "split"
+  | "shutdown"
+  | "sessionLost"
+  | "deleted"
+  | "policies"
+  | "fenced"
+  | "diskFull"
+  | "diskHasRoom";
+
 /** BookieRegistered: the bookie's ephemeral znode under /ledgers/available is there. Bookies are named by host:port, as in BookKeeper. */
 export interface BookieRegistered {
   bookie: string;
@@ -12,8 +33,7 @@ export interface BookieRegistered {
 /** BookieModeChanged: the bookie's disk is full, and it refuses adds (EREADONLY) and serves reads from now on; or there is room again. */
 export interface BookieModeChanged {
   readOnly: boolean;
-  /** diskFull, diskHasRoom */
-  reason: string;
+  reason: Reason;
 }
 
 /** LedgerOpened: a writer created a ledger. */
@@ -223,6 +243,8 @@ export interface SessionConnected {
 export interface SessionDisconnected {
   session: string;
   reason: string;
+  /** Why is what Reason says. */
+  why?: Sentence;
 }
 
 /** SessionEnded: the session is gone and its ephemerals with it. */
@@ -305,6 +327,8 @@ export interface KafkaControllerResigned {
   broker: number;
   epoch: number;
   reason: string;
+  /** Why is what Reason says. */
+  why?: Sentence;
 }
 
 /** KafkaControllerRefused: a broker refused what a controller sent after a newer one had been elected (STALE_CONTROLLER_EPOCH). */
@@ -343,8 +367,7 @@ export interface KafkaPartitionStateChanged extends KafkaPartition {
   replicas: number[] | null;
   partitionEpoch: number;
   controllerEpoch: number;
-  /** created, election-clean, election-unclean, election-preferred, controlled-shutdown, replica-offline, isr-changed, reassigned, taken-over */
-  reason: string;
+  reason: Reason;
 }
 
 /** KafkaReplicaRoleChanged: a broker took on a role for its replica. */
@@ -458,6 +481,8 @@ export interface KafkaGroupChanged {
   /** Pending counts the clients that were given a member id and have not joined with it yet. */
   pending?: number;
   reason: string;
+  /** Why is what Reason says. */
+  why?: Sentence;
 }
 
 /** KafkaOffsetCommitted: a group's committed offset moved. Hot. */
@@ -723,8 +748,7 @@ export interface PulsarBundleOwned {
 export interface PulsarBundleReleased {
   namespace: string;
   bundle: string;
-  /** unload, split, shutdown, sessionLost */
-  reason: string;
+  reason: Reason;
 }
 
 /** PulsarLookupAnswered: a broker told a client where a topic is served. */
@@ -777,7 +801,7 @@ export interface PulsarTopicLoaded {
 /** PulsarTopicUnloaded: the broker no longer serves the topic. */
 export interface PulsarTopicUnloaded {
   topic: string;
-  reason: string;
+  reason: Reason;
 }
 
 /** PulsarTopicDeleted: the topic and its ledgers are gone. */

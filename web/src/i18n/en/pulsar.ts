@@ -59,7 +59,7 @@ export const pulsar = {
   'cursor.legend.waiting': 'backlog',
   'cursor.legend.mark': 'mark-delete',
 
-  'record.lookup': '{node} answers the lookup of {topic}, bundle {bundle}: {result} {url}',
+  'record.lookup': '{node} answers the lookup of {topic}, bundle {bundle}: {result}',
   'record.brokerMeasured': '{node} takes {in} {in|message|messages} a second and sends {out}',
   'record.subscriptionMeasured': '{subscription}: mark-delete position {ledger}:{entry}, {pending} {pending|entry with a consumer|entries with consumers}, backlog {backlog}',
 

@@ -60,7 +60,7 @@ export const pulsar: Translation<typeof en> = {
   'cursor.legend.waiting': '积压',
   'cursor.legend.mark': 'mark-delete',
 
-  'record.lookup': '{node} 回答对 {topic}（bundle {bundle}）的查找：{result} {url}',
+  'record.lookup': '{node} 回答对 {topic}（bundle {bundle}）的查找：{result}',
   'record.brokerMeasured': '{node} 每秒接收 {in} 条消息，发出 {out} 条',
   'record.subscriptionMeasured': '{subscription}：mark-delete 位置 {ledger}:{entry}，{pending} 个 entry 在消费者手中，积压 {backlog}',
 
