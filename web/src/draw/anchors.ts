@@ -33,6 +33,7 @@ export class Anchors implements Points {
 
   private canvas: HTMLCanvasElement | undefined;
   private points = new Map<string, Point>();
+  private cards = new Map<string, Box>();
   private measuredAt = -Infinity;
   private changed = true;
 
@@ -72,6 +73,14 @@ export class Anchors implements Points {
     return undefined;
   }
 
+  /** The box of a node's card. Who has none is a client, and stands where the producers do. */
+  card(node: string): Box | undefined {
+    const card = this.cards.get(node);
+    if (card) return card;
+    const point = this.of([node, 'producers/kafka']);
+    return point && { ...point, width: 0, height: 0 };
+  }
+
   measure(now: number): void {
     const { stage, canvas } = this;
     if (!stage || !canvas || !this.changed || now - this.measuredAt < MEASURE_EVERY_MS) return;
@@ -89,6 +98,11 @@ export class Anchors implements Points {
     };
     this.keeps = [...stage.querySelectorAll<HTMLElement>('[data-keep]')].flatMap((element) => boxOf(element, origin, clipOf) ?? []);
     this.points.clear();
+    this.cards.clear();
+    for (const element of stage.querySelectorAll<HTMLElement>('[data-node]')) {
+      const { left, top, width, height } = element.getBoundingClientRect();
+      if (width > 0) this.cards.set(element.dataset.node!, { x: left - origin.left, y: top - origin.top, width, height });
+    }
     for (const element of stage.querySelectorAll<HTMLElement>('[data-place]')) {
       const point = pointOf(element, origin, clipOf);
       if (point) this.points.set(element.dataset.place!, point);

@@ -1,25 +1,39 @@
 import type { DisturbedLink } from '../scene/links';
-import type { Points } from './anchors';
+import type { Box } from './anchors';
 import type { Palette } from './palette';
+import { spanBetween } from './spans';
 
-/** Draws the links that are not healthy: a cut one dashed with a cross, any other dotted with a ring; an arrow head where only one direction is meant. */
-export function drawLinks(context: CanvasRenderingContext2D, links: readonly DisturbedLink[], points: Points, palette: Pick<Palette, 'bad' | 'warn' | 'surface'>): void {
-  for (const link of links) {
-    const from = points.of([link.from, 'producers/kafka']);
-    const to = points.of([link.to, 'producers/kafka']);
-    if (!from || !to) continue;
-    const { cut } = link.rule;
-    const colour = cut ? palette.bad : palette.warn;
-    context.strokeStyle = colour;
-    context.lineWidth = 2.2;
+/** Where the nodes are, and what must be readable. */
+export interface Cards {
+  /** The box of a node's card; a client's is a point. */
+  card(node: string): Box | undefined;
+  keeps: readonly Box[];
+}
+
+/**
+ * Draws the links that are not healthy: a cut one dashed with a cross, any other dotted with a ring; an arrow head where only one direction
+ * is meant. The lines go behind names, as all that is drawn: a name that is struck through would be a dead node's.
+ */
+export function drawLinks(context: CanvasRenderingContext2D, links: readonly DisturbedLink[], cards: Cards, palette: Pick<Palette, 'bad' | 'warn' | 'surface'>): void {
+  const spans = links.flatMap((link) => {
+    const from = cards.card(link.from);
+    const to = cards.card(link.to);
+    return from && to ? [{ link, cut: link.rule.cut, ...spanBetween(from, to) }] : [];
+  });
+  context.lineWidth = 2.2;
+  for (const { link, cut, from, to } of spans) {
+    context.strokeStyle = cut ? palette.bad : palette.warn;
     context.setLineDash(cut ? [9, 6] : [2, 5]);
     context.beginPath();
     context.moveTo(from.x, from.y);
     context.lineTo(to.x, to.y);
     context.stroke();
     context.setLineDash([]);
-    const angle = Math.atan2(to.y - from.y, to.x - from.x);
-    if (!link.both) head(context, to.x, to.y, angle);
+    if (!link.both) head(context, to.x, to.y, Math.atan2(to.y - from.y, to.x - from.x));
+  }
+  if (spans.length > 0) for (const { x, y, width, height } of cards.keeps) context.clearRect(x, y, width, height);
+  for (const { cut, from, to } of spans) {
+    context.strokeStyle = cut ? palette.bad : palette.warn;
     badge(context, (from.x + to.x) / 2, (from.y + to.y) / 2, cut, palette.surface);
   }
 }

@@ -48,7 +48,7 @@ export function number(value: number): string {
 
 /** A day and time of day, as in a list of what was kept. */
 export function formatDate(at: string): string {
-  return new Intl.DateTimeFormat(LANGUAGES.find(({ id }) => id === current)!.locale, { dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(at));
+  return new Intl.DateTimeFormat(LANGUAGES.find(({ id }) => id === current)!.locale, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' }).format(new Date(at));
 }
 
 export function clockTime(time: number): string {

@@ -280,6 +280,6 @@ function znodeFacts(state: State, path: string): Fact[] | undefined {
     { label: 'fact.changed', value: hexadecimal(znode.mzxid) },
     { label: 'fact.parent', things: path === '/' ? [] : znodeThing(state, path.slice(0, path.lastIndexOf('/')) || '/') },
     { label: 'fact.children', things: children.map((child) => ({ name: child.slice(prefix.length), thing: { type: 'znode', path: child } })) },
-    { label: 'fact.watchedBy', lines: watches.map(([id, session]): Text => ({ key: 'fact.watcher', params: { client: session.client || id, types: session.watches[path] ?? [] } })) },
+    { label: 'fact.watchedBy', lines: watches.flatMap(([id, session]) => (session.watches[path] ?? []).map((type): Text => ({ key: 'fact.watcher', params: { client: session.client || id, types: { key: `watch.${type}` as Key } } }))) },
   ];
 }

@@ -77,7 +77,7 @@ it('tells that what happened before is on its way, how far, and where a part beg
   const props = show(0, false, [], { of: 'fetching', progress: 0.4 });
   const told = () => document.querySelector('.story')!.textContent;
   expect(told()).toContain('Fetching what happened before this page was opened');
-  expect(told()).toContain('40 %');
+  expect(told()).toContain('40%');
   expect(document.querySelector('progress')!.value).toBe(0.4);
   expect(told()).not.toContain('Nothing notable');
   const earlier = vi.fn();

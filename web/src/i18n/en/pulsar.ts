@@ -5,6 +5,7 @@ export const pulsar = {
   'pulsar.lookup.hash': 'Lookup of {topic}, hash {hash}',
   'pulsar.lookup.step': '{node}: {answer}',
   'pulsar.lookup.redirect': 'redirects to {target}',
+  'pulsar.lookup.redirects': 'redirects',
   'pulsar.lookup.chosen': 'redirects to {target}, which is to take the bundle',
   'pulsar.lookup.connect': 'connect to {target}',
   'pulsar.lookup.here': 'connect here',
@@ -16,7 +17,7 @@ export const pulsar = {
   'pulsar.connections': { one: '1 connection', other: '{count} connections' },
   'pulsar.cache': 'Cache of the newest entries, outside the heap: {used} of {limit}; {hits} {hits|entry|entries} read from it, {misses} from bookies',
   'pulsar.cacheShort': 'cache',
-  'pulsar.cacheHits': '{percent} % hits',
+  'pulsar.cacheHits': '{percent}% hits',
 
   'pulsar.entriesInLedgers': { one: '1 entry, ledgers: {ledgers}', other: '{count} entries, ledgers: {ledgers}' },
   'pulsar.noType': 'no consumer yet',
@@ -54,7 +55,7 @@ export const pulsar = {
   'storage.legend.lost': 'on a dead bookie',
   'storage.legend.change': 'ensemble change',
   'cursor.legend.acknowledged': 'acknowledged',
-  'cursor.legend.pending': 'with a consumer (which: assumed)',
+  'cursor.legend.pending': 'with a consumer (place assumed)',
   'cursor.legend.pendingAbout': 'How many entries consumers hold is known. Which ones is not: the first behind the mark-delete position that are not acknowledged are drawn.',
   'cursor.legend.waiting': 'backlog',
   'cursor.legend.mark': 'mark-delete',
@@ -88,7 +89,7 @@ export const pulsar = {
   'table.answer': 'Answer',
 
   'sentence.lookup': 'Last lookup: {topic} falls into bundle {bundle}; {node} says: {answer}.',
-  'sentence.subscription': '{subscription} of {topic} ({type}) has a backlog of {backlog}; {consumers}.',
+  'sentence.subscription': 'Subscription {subscription} of {topic} ({type}) has a backlog of {backlog}; {consumers}.',
   'sentence.underReplicated': { one: '1 ledger is under-replicated: copies on {bookies} cannot be read.', other: '{count} ledgers are under-replicated: copies on {bookies} cannot be read.' },
   'sentence.fullyReplicated': 'Every ledger has all its copies.',
 } as const satisfies Record<string, string | Forms>;

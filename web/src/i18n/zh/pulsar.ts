@@ -6,6 +6,7 @@ export const pulsar: Translation<typeof en> = {
   'pulsar.lookup.hash': '查找 {topic}，哈希 {hash}',
   'pulsar.lookup.step': '{node}：{answer}',
   'pulsar.lookup.redirect': '重定向到 {target}',
+  'pulsar.lookup.redirects': '重定向',
   'pulsar.lookup.chosen': '重定向到 {target}，由它接管这个 bundle',
   'pulsar.lookup.connect': '请连接 {target}',
   'pulsar.lookup.here': '就连这里',
