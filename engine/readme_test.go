@@ -49,3 +49,29 @@ func TestReadme(t *testing.T) {
 		}
 	}
 }
+
+// TestEnsembleReadme follows the guided reads of the ensemble's README: a file, and what it has that the reader is sent to.
+func TestEnsembleReadme(t *testing.T) {
+	content, err := os.ReadFile("ensemble/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, reads, found := strings.Cut(string(content), "## Three guided reads")
+	reads, _, ended := strings.Cut(reads, "## ")
+	if !found || !ended {
+		t.Fatal("ensemble/README.md has no guided reads")
+	}
+	var file, code string
+	for _, match := range regexp.MustCompile("`([A-Za-z/]+)(\\.go)?`").FindAllStringSubmatch(reads, -1) {
+		if match[2] != "" {
+			file = match[1] + match[2]
+			source, err := os.ReadFile(filepath.Join("ensemble", filepath.FromSlash(file)))
+			if err != nil {
+				t.Errorf("ensemble/README.md names a file: %v", err)
+			}
+			code = string(source)
+		} else if !regexp.MustCompile(`(?m)^func (\(.*\) )?` + match[1] + `\(|^func \(\w+ ` + match[1] + `\) `).MatchString(code) {
+			t.Errorf("ensemble/README.md names %s in %s, where it is not", match[1], file)
+		}
+	}
+}

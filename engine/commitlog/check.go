@@ -166,15 +166,15 @@ func (l *Log) checkAll(v view) error {
 			err = w.check(frame, header)
 		}
 		if err != nil {
-			return l.underTruncation(v, err)
+			return l.verdict(v, err)
 		}
 	}
-	return l.underTruncation(v, w.vouched())
+	return l.verdict(v, w.vouched())
 }
 
-// underTruncation makes of what a walk met what its user is told: damage, with its place; ErrOutOfRange where the log was cut while the
-// reader looked, which may have seen new bytes in old places.
-func (l *Log) underTruncation(v view, err error) error {
+// verdict makes of what a walk met what its user is told: damage, with its place; but ErrOutOfRange where the log was cut while the reader
+// looked, which may have seen new bytes in old places.
+func (l *Log) verdict(v view, err error) error {
 	var bad *frameError
 	var short *shortError
 	var corrupt *CorruptError

@@ -10,6 +10,7 @@
 //	view.go                     what a reader has of a segment while the owner goes on
 //	preallocate.go              zeros ahead of the end, which make syncs cheaper
 //	recovery.go, durable.go     what a crash left: a torn tail is cut, damage to what was synced is reported
+//	accept_loss.go              damage is cut, for an owner that gets the frames again from somebody else
 //	frames.go, check.go         every frame is checked each time it is read: damage is found and never served
 //	truncate.go, retention.go   what goes at the end, what goes at the front
 //	rewrite.go                  compaction's primitive: a run of sealed segments replaced by one

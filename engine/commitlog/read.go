@@ -84,7 +84,7 @@ func (l *Log) readSegment(section *Section, s *segment, offset, limit int64, max
 	err = l.locate(section, v, offset, limit, maxBytes)
 	if err != nil || section.size == 0 {
 		v.release()
-		return false, l.underTruncation(v, err)
+		return false, l.verdict(v, err)
 	}
 	section.handle = v.handle
 	return true, nil
@@ -145,7 +145,7 @@ func (l *Log) sizeBelow(offset, limit int64, maxBytes int) (size int64, err erro
 		}
 		v.release()
 		if err != nil || from >= 0 {
-			return size, l.underTruncation(v, err)
+			return size, l.verdict(v, err)
 		}
 	}
 	return 0, nil
@@ -189,10 +189,10 @@ func (l *Log) offsetForTime(v view, t time.Time, start int64) (offset int64, fou
 			err = w.check(frame, header)
 		}
 		if err != nil {
-			return 0, false, l.underTruncation(v, err)
+			return 0, false, l.verdict(v, err)
 		}
 		if frame.LastOffset >= start && !frame.Time.IsZero() && frame.Time.UnixNano() >= wanted {
-			return frame.BaseOffset, true, l.underTruncation(v, w.vouched())
+			return frame.BaseOffset, true, l.verdict(v, w.vouched())
 		}
 	}
 	return 0, false, nil
@@ -225,7 +225,7 @@ func (l *Log) ReadAt(location Location) (*Section, error) {
 	section := &Section{Base: location.Segment, handle: v.handle}
 	if err := l.checkPlace(section, v, location.Position, location.Position+location.Size); err != nil {
 		v.release()
-		return nil, fmt.Errorf("read %s: %w", l.dir, l.underTruncation(v, err))
+		return nil, fmt.Errorf("read %s: %w", l.dir, l.verdict(v, err))
 	}
 	return section, nil
 }

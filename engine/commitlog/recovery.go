@@ -76,25 +76,9 @@ func (l *Log) open() error {
 		start = max(start, l.segments[0].base)
 	}
 	if len(bases) == 0 {
-		if err := l.syncAncestors(); err != nil {
+		if err := l.beginOnDisk(start); err != nil {
 			return err
 		}
-		base := start
-		if n := len(l.segments); n > 0 {
-			base = max(base, l.segments[n-1].next)
-			if err := l.checkDurable(l.segments[n-1], l.segments[n-1].size); err != nil {
-				return err
-			}
-		}
-		// What an earlier log in this directory left behind vouches for nothing.
-		if err := l.lowerDurable(base); err != nil {
-			return err
-		}
-		created, err := createSegment(l.disk, l.dir, base)
-		if err != nil {
-			return err
-		}
-		l.segments = append(l.segments, created)
 	}
 	for i, base := range bases {
 		last := i == len(bases)-1
@@ -110,6 +94,30 @@ func (l *Log) open() error {
 	if last := l.segments[len(l.segments)-1]; last.size > 0 && (l.mark.base != last.base || l.mark.size < last.size) {
 		l.raiseDurable(last.base, last.size, last.next, l.cuts)
 	}
+	return nil
+}
+
+// beginOnDisk creates the first segment of a log that has none on the disk.
+func (l *Log) beginOnDisk(start int64) error {
+	if err := l.syncAncestors(); err != nil {
+		return err
+	}
+	base := start
+	if n := len(l.segments); n > 0 {
+		base = max(base, l.segments[n-1].next)
+		if err := l.checkDurable(l.segments[n-1], l.segments[n-1].size); err != nil {
+			return err
+		}
+	}
+	// What an earlier log in this directory left behind vouches for nothing.
+	if err := l.lowerDurable(base); err != nil {
+		return err
+	}
+	created, err := createSegment(l.disk, l.dir, base)
+	if err != nil {
+		return err
+	}
+	l.segments = append(l.segments, created)
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (l *Log) truncateLast(next int64) error {
 	defer v.release()
 	end, _, err := v.find(l.framing, floor(v.index.offsets, next), func(frame Frame, _ int64) bool { return frame.LastOffset >= next })
 	if err != nil || end < 0 {
-		return l.underTruncation(v, err)
+		return l.verdict(v, err)
 	}
 	last := active.base
 	if end > 0 {
@@ -120,7 +120,7 @@ func (l *Log) truncateLast(next int64) error {
 			return position >= end
 		})
 		if err != nil {
-			return l.underTruncation(v, err)
+			return l.verdict(v, err)
 		}
 	}
 	index := rebuiltIndex(v.index, end)
@@ -192,20 +192,8 @@ func (l *Log) reset(next int64) error {
 	if err := l.truncate(start); err != nil { // newest first: at no point is there a hole
 		return err
 	}
-	if len(moved) > 0 {
-		l.mu.Lock()
-		l.segments = append([]*segment(nil), l.segments[len(moved):]...)
-		var held []*handle
-		for _, s := range moved {
-			held = append(held, l.forget(s))
-		}
-		l.mu.Unlock()
-		for _, h := range held {
-			h.release()
-		}
-		if err := l.dropMoved(moved); err != nil {
-			return err
-		}
+	if err := l.resetMoved(moved); err != nil {
+		return err
 	}
 	if err := l.lowerDurable(next); err != nil {
 		return err
@@ -250,6 +238,24 @@ func (l *Log) reset(next int64) error {
 		h.release()
 	}
 	return nil
+}
+
+// resetMoved drops the segments that are on the medium, which are the log's first ones.
+func (l *Log) resetMoved(moved []*segment) error {
+	if len(moved) == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	l.segments = append([]*segment(nil), l.segments[len(moved):]...)
+	var held []*handle
+	for _, s := range moved {
+		held = append(held, l.forget(s))
+	}
+	l.mu.Unlock()
+	for _, h := range held {
+		h.release()
+	}
+	return l.dropMoved(moved)
 }
 
 // DeleteBefore advances Start, durably, and removes the segments that are wholly below it. A start beyond Next is ErrOutOfRange, one

@@ -62,7 +62,7 @@ func TestATruncationIsNoDamageToAReaderThatCameInBetween(t *testing.T) {
 			look := func(when string) {
 				t.Helper()
 				for _, v := range views {
-					if err := log.underTruncation(v, log.locate(&Section{}, v, 15, 20, 500)); !errors.Is(err, ErrOutOfRange) {
+					if err := log.verdict(v, log.locate(&Section{}, v, 15, 20, 500)); !errors.Is(err, ErrOutOfRange) {
 						t.Errorf("%s: %v", when, err)
 					}
 				}

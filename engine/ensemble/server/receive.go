@@ -44,24 +44,8 @@ func (t *transport) accept(listener net.Listener) error {
 
 func (t *transport) receive(conn net.Conn) error {
 	reader := bufio.NewReaderSize(conn, 64<<10)
-	if err := conn.SetReadDeadline(time.Now().Add(helloDeadline)); err != nil {
-		return err
-	}
-	kind, payload, err := readPeerFrame(reader)
+	from, err := t.receiveHello(conn, reader)
 	if err != nil {
-		return err
-	}
-	if kind != frameHello {
-		return fmt.Errorf("%w: it begins with kind %d instead of a hello", errPeerFrame, kind)
-	}
-	from, err := decodeHello(payload)
-	if err != nil {
-		return err
-	}
-	if from.to != int32(t.config.ID) {
-		return fmt.Errorf("server %d took this server %d for server %d; compare the peers in their configurations", from.server, t.config.ID, from.to)
-	}
-	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
 	t.events.hello(from)
@@ -106,6 +90,28 @@ func (t *transport) receive(conn net.Conn) error {
 			}
 		}
 	}
+}
+
+// receiveHello reads a connection's first frame, which has to come soon and to be meant for this server.
+func (t *transport) receiveHello(conn net.Conn, reader *bufio.Reader) (hello, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(helloDeadline)); err != nil {
+		return hello{}, err
+	}
+	kind, payload, err := readPeerFrame(reader)
+	if err != nil {
+		return hello{}, err
+	}
+	if kind != frameHello {
+		return hello{}, fmt.Errorf("%w: it begins with kind %d instead of a hello", errPeerFrame, kind)
+	}
+	from, err := decodeHello(payload)
+	if err != nil {
+		return hello{}, err
+	}
+	if from.to != int32(t.config.ID) {
+		return hello{}, fmt.Errorf("server %d took this server %d for server %d; compare the peers in their configurations", from.server, t.config.ID, from.to)
+	}
+	return from, conn.SetReadDeadline(time.Time{})
 }
 
 // traceReceived records a message of Raft's that is here as a whole.
