@@ -144,6 +144,14 @@ func describeData(data []byte) string {
 
 // describeACL writes an ACL as zkCli takes it; nothing for the one that lets everybody do everything.
 func describeACL(acl []tree.ACL) string {
+	if text := aclText(acl); text != "world:anyone:rwcda" {
+		return ", ACL " + text
+	}
+	return ""
+}
+
+// aclText is "scheme:id:permissions" of each entry.
+func aclText(acl []tree.ACL) string {
 	var parts []string
 	for _, entry := range acl {
 		letters := ""
@@ -154,10 +162,7 @@ func describeACL(acl []tree.ACL) string {
 		}
 		parts = append(parts, entry.ID.Scheme+":"+entry.ID.ID+":"+letters)
 	}
-	if text := strings.Join(parts, ","); text != "world:anyone:rwcda" {
-		return ", ACL " + text
-	}
-	return ""
+	return strings.Join(parts, ",")
 }
 
 // DescribePromises says in words what a file of Raft votes holds.

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"twinlog/engine/ensemble/tree"
 	"twinlog/engine/sentence"
@@ -13,10 +15,20 @@ import (
 type ZnodeLook struct {
 	Path     string      `json:"path"`
 	Data     []byte      `json:"data"`
-	Stat     tree.Stat   `json:"stat"`
+	Stat     ZnodeStat   `json:"stat"`
 	ACL      []string    `json:"acl"` // "world:anyone:rwcda"
 	Children []string    `json:"children"`
 	Watchers []ZnodeView `json:"watchers"`
+}
+
+// ZnodeStat is a znode's stat as zkCli prints it: zxids and the session in hexadecimal, by which they are known everywhere, the times as times.
+// A session's number has more digits than a number in JavaScript can hold.
+type ZnodeStat struct {
+	Czxid, Mzxid, Pzxid         string // "0x2000000a4"
+	Ctime, Mtime                string // "2026-11-30T13:53:34.704Z"
+	Version, Cversion, Aversion int32
+	EphemeralOwner              string // "0x2a22c8f35460003", "0x0" for a znode of no session
+	DataLength, NumChildren     int32
 }
 
 // ZnodeView is a watch of a client of this server.
@@ -64,11 +76,13 @@ func (s *Server) LookAt(ctx context.Context, thing string) (any, error) {
 
 func (e lookEvent) happen(o *owner) {
 	a := lookAnswer{look: ZnodeLook{Path: e.path, ACL: []string{}, Watchers: []ZnodeView{}}}
-	if a.look.Data, a.look.Stat, a.code = o.tree.Data(e.path, looker); a.code == tree.OK {
+	var stat tree.Stat
+	if a.look.Data, stat, a.code = o.tree.Data(e.path, looker); a.code == tree.OK {
+		a.look.Stat = shownStat(stat)
 		a.look.Children, _, _ = o.tree.Children(e.path, looker)
 		acl, _, _ := o.tree.ACL(e.path, looker)
 		for _, entry := range acl {
-			a.look.ACL = append(a.look.ACL, strings.TrimPrefix(describeACL([]tree.ACL{entry}), ", ACL "))
+			a.look.ACL = append(a.look.ACL, aclText([]tree.ACL{entry}))
 		}
 		a.look.Watchers = o.watchersOf(e.path)
 	}
@@ -77,6 +91,16 @@ func (e lookEvent) happen(o *owner) {
 	}
 	slices.Sort(a.look.Children)
 	e.answer <- a
+}
+
+func shownStat(s tree.Stat) ZnodeStat {
+	hex := func(n int64) string { return "0x" + strconv.FormatUint(uint64(n), 16) }
+	date := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+	return ZnodeStat{
+		Czxid: hex(s.Czxid), Mzxid: hex(s.Mzxid), Pzxid: hex(s.Pzxid), Ctime: date(s.Ctime), Mtime: date(s.Mtime),
+		Version: s.Version, Cversion: s.Cversion, Aversion: s.Aversion,
+		EphemeralOwner: hex(s.EphemeralOwner), DataLength: s.DataLength, NumChildren: s.NumChildren,
+	}
 }
 
 func (o *owner) watchersOf(path string) []ZnodeView {

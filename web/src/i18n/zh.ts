@@ -53,7 +53,7 @@ export const zh: Catalogue = {
   'welcome.lab': '也可以打开实验，跟着步骤一步步做。',
   'welcome.open': '打开实验',
 
-  'action.failed': '{action}失败：{detail}',
+  'action.failed': '{action} 失败：{detail}',
   'problem.quoted': '{quoted}（原文）',
   'problem.unreachable': 'twinlog 没有应答',
   'action.menu': '{node} 的操作',
