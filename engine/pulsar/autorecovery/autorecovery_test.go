@@ -305,3 +305,25 @@ func TestARecoveryKeepsWhatWasCopied(t *testing.T) {
 		c.verify(r, 119)
 	})
 }
+
+// The bookies that are left have slow disks: less is copied at a time, and nobody says that there are no copies.
+func TestSlowBookies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 4)
+		w := c.ledger(striped, 120)
+		c.close(w)
+		for _, n := range c.bookies {
+			n.faults.Set(disk.Fault{Delay: 400 * time.Millisecond})
+		}
+		lost := w.Metadata().CurrentSegment().Bookies[0]
+		c.bookies[lost].kill()
+		c.until("it is copied", func() bool { return !c.isOn(w.ID(), lost) })
+		if waits := said[trace.ReplicationPostponed](c); len(waits) > 0 {
+			t.Errorf("it waits: %+v", waits)
+		}
+		for _, n := range c.bookies {
+			n.faults.Set(disk.Fault{})
+		}
+		c.verify(c.open(w.ID()), 119)
+	})
+}

@@ -240,7 +240,9 @@ func (c *Client) takeAnswer(id int64, answer readAnswer, sealer *ledger.Sealer, 
 	case ledger.NoSuchEntry, ledger.NoSuchLedger:
 		read.absent++
 	default:
-		read.failure = fmt.Errorf("bookie %s: %v", answer.bookie, describe(answer))
+		if !errors.Is(read.failure, errTimeout) { // that one may have it: the most hopeful failure is told
+			read.failure = fmt.Errorf("bookie %s: %w", answer.bookie, describe(answer))
+		}
 	}
 	if read.asked < len(read.bookies) {
 		c.ask(id, read, answers)
@@ -255,9 +257,9 @@ func (c *Client) takeAnswer(id int64, answer readAnswer, sealer *ledger.Sealer, 
 	return false, fmt.Errorf("read ledger %d entry %d from %v: %w (%w)", id, read.entry, read.bookies, ledger.ErrNotEnoughBookies, read.failure)
 }
 
-func describe(answer readAnswer) any {
+func describe(answer readAnswer) error {
 	if answer.err != nil {
 		return answer.err
 	}
-	return answer.response.Status
+	return errors.New(answer.response.Status.String())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"twinlog/engine/pulsar/bookkeeper/metadata"
 	"twinlog/engine/pulsar/bookkeeper/wire"
@@ -19,9 +20,10 @@ var (
 )
 
 const (
-	replicateFirst   = 8       // entries of the first batch, of whose sizes nothing is known
-	replicateEntries = 128     // entries that are copied at the same time, at most
-	replicateBytes   = 4 << 20 // their bytes, about
+	replicateFirst   = 4                      // entries of the first batch: nothing is known of their sizes, nor how fast the bookies are
+	replicateEntries = 128                    // entries that are copied at the same time, at most
+	replicateBytes   = 4 << 20                // their bytes, about
+	replicateTime    = 200 * time.Millisecond // how long they may take, about
 )
 
 // Replicate copies what the missing bookies of a closed fragment held from bookies that are there to others, and then names those in the
@@ -112,27 +114,49 @@ func (r *copying) run(ctx context.Context) error {
 		if len(batch) == 0 {
 			return nil
 		}
+		begun := time.Now()
 		entries, err := r.client.readEach(ctx, r.id, r.metadata, r.sealer, len(batch), func(i int) int64 { return batch[i] })
-		if err == nil {
-			err = r.add(ctx, entries)
-		} else if ctx.Err() == nil {
-			err = fmt.Errorf("%w: %w", ErrNoCopy, err)
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+			if err := r.add(ctx, entries); err != nil {
+				return err
+			}
+			r.adapt(entries, time.Since(begun))
+		case ctx.Err() != nil:
 			return err
+		case !errors.Is(err, errTimeout):
+			return fmt.Errorf("%w: %w", ErrNoCopy, err)
+		case len(batch) == 1:
+			return err
+		default: // too much for a slow bookie
+			next, r.batch = batch[0], max(1, len(batch)/4)
 		}
 	}
+}
+
+// adapt makes the next batch larger or smaller, by how long this one took and how large its entries are.
+func (r *copying) adapt(entries []Entry, took time.Duration) {
+	size := 1
+	for _, entry := range entries {
+		size = max(size, len(entry.sealed))
+	}
+	if took > replicateTime {
+		r.batch /= 2
+	} else {
+		r.batch *= 2
+	}
+	r.batch = max(1, min(r.batch, replicateEntries, replicateBytes/size))
 }
 
 // add sends entries to the bookies that take a missing one's place, and waits until they have them.
 func (r *copying) add(ctx context.Context, entries []Entry) error {
 	answers := make(chan error, len(entries)*len(r.lack.Missing)) // every bookie answers once: nobody waits
-	sent, bytes := 0, 0
+	sent := 0
 	for _, entry := range entries {
 		for _, index := range r.lack.Holders(entry.Entry, r.metadata.WriteQuorum) {
 			r.send(r.ensemble[index], entry, answers)
 			sent++
-			bytes += len(entry.sealed)
+			r.bytes += int64(len(entry.sealed))
 		}
 	}
 	for range sent {
@@ -146,8 +170,6 @@ func (r *copying) add(ctx context.Context, entries []Entry) error {
 		}
 	}
 	r.entries += int64(sent)
-	r.bytes += int64(bytes)
-	r.batch = min(max(1, replicateBytes*sent/max(1, bytes)), replicateEntries)
 	return nil
 }
 
