@@ -96,7 +96,7 @@ func printSegment(out io.Writer, file source) error {
 		return err
 	})
 	if torn != nil && torn.Ahead {
-		fmt.Fprintf(out, "%10d  from here on %d bytes of zeros, written ahead of the log's end so that its syncs change the contents of the file alone\n", torn.At, torn.Bytes)
+		fmt.Fprintf(out, "%10d  from here on %d bytes of zeros, written ahead of the log's end: the file keeps its length while the log grows into them, which makes syncs cheaper\n", torn.At, torn.Bytes)
 	} else if torn != nil {
 		fmt.Fprintf(out, "%10d  no whole frame from here on (%d bytes): %s. At the end of a last segment that is a write under way, or what a crash left; opening the log cuts it.\n", torn.At, torn.Bytes, torn.Problem)
 	}
