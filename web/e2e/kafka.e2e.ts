@@ -99,7 +99,7 @@ describe('the reactor', () => {
     const button = page.getByRole('button', { name: 'All signs' });
     await button.click();
     const legend = page.getByRole('region', { name: 'Signs of the Kafka-mode picture' });
-    await legend.getByText('Purgatory: requests that cannot be answered yet.').waitFor();
+    await legend.getByText('Purgatory: requests that wait.').waitFor();
     expect(await violations(page)).toEqual([]);
     await shoot(page, 'kafka-legend');
     await page.keyboard.press('Escape');
