@@ -69,7 +69,7 @@ describe('looking inside', () => {
     const replica = page.getByRole('button', { name: new RegExp(`^Inspect replica ${topic}-0 · kafka-\\d$`) });
     await replica.first().click();
     await drawer().getByLabel('Routine records too').check();
-    await drawer().locator('.records li').filter({ hasText: / from a client Produce / }).last().getByRole('button', { name: /^Inspect record/ }).click();
+    await drawer().locator('.records li').filter({ hasText: / receives Produce .* from a client/ }).last().getByRole('button', { name: /^Inspect record/ }).click();
     await drawer().getByText('appended 1 record', { exact: false }).waitFor();
 
     const value = field('Value');

@@ -73,7 +73,7 @@ async function inspectLeader(page, url) {
 async function aMessage(page, url) {
   await inspectLeader(page, url);
   await drawer(page).getByLabel('Routine records too').check();
-  const produce = drawer(page).locator('.records li').filter({ hasText: / from a client Produce / }).last();
+  const produce = drawer(page).locator('.records li').filter({ hasText: / receives Produce .* from a client/ }).last();
   await produce.waitFor();
   await pause(page); // a list that grows is hard to press
   await produce.getByRole('button', { name: /^Inspect record/ }).click();

@@ -188,7 +188,7 @@ function groupFacts(state: State, name: string): Fact[] | undefined {
     { label: 'fact.members', lines: card.members.map((member): Text => ({ key: 'group.reads', params: { member: member.clientID || member.id, partitions: member.assigned.length > 0 ? member.assigned : { key: 'fact.none' } } })) },
     { label: 'table.lag', value: card.lag ?? { key: 'group.nothingCommitted' } },
     { label: 'fact.committed', lines: card.partitions.map(({ partition, committed, end, lag }): Text =>
-      committed === undefined ? { key: 'group.partitionUncommitted', params: { partition, unread: lag } } : { key: 'group.partitionLag', params: { partition, committed, end, lag } }) },
+      committed === undefined ? { key: 'group.partitionUncommitted', params: { partition, unread: lag } } : { key: 'fact.committedOf', params: { partition, committed, end, lag } }) },
     { label: 'fact.reads', things: card.partitions.flatMap(({ partition }) => {
       const thing = replicaOf(state, partition);
       return thing ? [{ name: partition, thing }] : [];

@@ -82,7 +82,7 @@ function bundleTable({ pulsar }: Scene): Table {
 function topicTable({ pulsar }: Scene): Table {
   return {
     title: 'table.topics',
-    columns: ['table.topic', 'table.node', 'table.subscription', 'table.lag'],
+    columns: ['table.topic', 'table.node', 'table.subscription', 'fact.backlog'],
     rows: pulsar.brokers.flatMap((broker) =>
       broker.topics.flatMap((topic) => {
         if (topic.subscriptions.length === 0) return [[topic.label, broker.name, '', ''] as Cell[]];
