@@ -1,4 +1,5 @@
 import { actions } from './en/actions';
+import { autorecovery } from './en/autorecovery';
 import { compare } from './en/compare';
 import { ensemble } from './en/ensemble';
 import { inspector } from './en/inspector';
@@ -13,6 +14,7 @@ import type { Forms } from './message';
 
 export const en = {
   ...actions,
+  ...autorecovery,
   ...compare,
   ...ensemble,
   ...inspector,
@@ -381,9 +383,9 @@ export const en = {
   'fact.watchedBy': 'Watched by',
   'fact.kind': 'Kind',
   'fact.about': 'About',
+  'fact.why': 'Why',
   'fact.fields': 'Fields',
 
-  'fact.why': 'Why',
   'link.isCut': '{from} → {to}: cut',
   'link.is': '{from} → {to}: {how}',
   'link.isBoth': '{from} → {to}: {first}, {second}',

@@ -1,5 +1,6 @@
 import type { Catalogue } from './message';
 import { actions } from './zh/actions';
+import { autorecovery } from './zh/autorecovery';
 import { compare } from './zh/compare';
 import { ensemble } from './zh/ensemble';
 import { inspector } from './zh/inspector';
@@ -13,6 +14,7 @@ import { story } from './zh/story';
 
 export const zh: Catalogue = {
   ...actions,
+  ...autorecovery,
   ...compare,
   ...ensemble,
   ...inspector,
@@ -378,9 +380,9 @@ export const zh: Catalogue = {
   'fact.watchedBy': '被谁 watch',
   'fact.kind': '种类',
   'fact.about': '涉及',
+  'fact.why': '原因',
   'fact.fields': '字段',
 
-  'fact.why': '原因',
   'link.isCut': '{from} → {to}：已切断',
   'link.is': '{from} → {to}：{how}',
   'link.isBoth': '{from} → {to}：{first}，{second}',

@@ -48,6 +48,7 @@ function changedHands({ text: { key, params } }: Sentence): string | undefined {
     case 'story.topicLoaded':
       return String(params?.topic);
     case 'story.ensembleChanged':
+    case 'story.fragmentReplicated':
       return heldLedger(String(params?.ledger));
     default:
       return undefined;

@@ -1,6 +1,7 @@
 import type { Key, Param, Text } from '../i18n/message';
 import { own } from '../trace/reduce/maps';
 import type { KafkaPartition, Link, State } from '../trace/types';
+import { restorationText } from './autorecovery';
 import { isInternal, kafkaScene } from './kafka';
 import { ledgersScene } from './ledgers';
 import { byName, sortedEntries } from './order';
@@ -127,6 +128,7 @@ function bookieFacts(state: State, name: string): Fact[] {
   const holds = sortedEntries(state.pulsar.ledgers).filter(([, ledger]) => ledger.ensembles.some(({ bookies }) => bookies.includes(card.address)));
   return [
     { label: 'fact.registered', value: yesNo(card.registered) },
+    { label: 'fact.auditor', value: yesNo(card.auditor) },
     { label: 'fact.adds', value: { key: card.readOnly ? 'storage.readOnly' : 'storage.writable' } },
     { label: 'fact.entries', value: card.entries },
     { label: 'table.ledgers', things: holds.map(([id]) => named({ type: 'ledger', ledger: Number(id) })) },
@@ -253,6 +255,7 @@ function ledgerFacts(state: State, id: number): Fact[] | undefined {
     { label: 'fact.lastAddConfirmed', value: ledger.lastAddConfirmed < 0 ? { key: 'fact.none' } : ledger.lastAddConfirmed },
     ...(ledger.state === 'closed' ? [{ label: 'table.lastEntry' as Key, value: (ledger.lastEntry < 0 ? { key: 'ledger.empty' } : ledger.lastEntry) as Param }, { label: 'fact.length' as Key, value: ledger.length }] : []),
     { label: 'fact.ensembles', lines: row.changes.map((change): Text => ({ key: 'storage.change', params: { entry: change.firstEntry, bookies: change.bookies } })) },
+    { label: 'fact.underReplication', lines: row.restoration && [{ key: 'storage.missing', params: { bookies: row.restoration.missing } }, restorationText(row.restoration)] },
     { label: 'fact.fencedBy', things: ledger.fencedBy.flatMap((address) => node(bookie(address))) },
     { label: 'fact.stored', lines: sortedEntries(ledger.stored).sort(([a], [b]) => byName(bookie(a), bookie(b))).map(([address, stored]): Text => ({ key: 'fact.storedOn', params: { bookie: bookie(address), entry: stored.lastEntry, count: stored.entries, bytes: stored.bytes } })) },
   ];

@@ -1,5 +1,6 @@
 import { own } from '../trace/reduce/maps';
 import type { Ledger, State } from '../trace/types';
+import { restorationOf, type Restoration } from './autorecovery';
 import { nodeCards, type NodeCard } from './nodes';
 import { byName } from './order';
 
@@ -11,6 +12,8 @@ export interface BookieCard extends NodeCard {
   readOnly: boolean;
   /** Its copies cannot be read: it is dead, or the ensemble has given it up. */
   gone: boolean;
+  /** It marks the ledgers that lack copies. */
+  auditor: boolean;
   /** Entries stored while the page was watching, over all ledgers. */
   entries: number;
 }
@@ -60,6 +63,8 @@ export interface LedgerRow {
   fragments: Fragment[];
   /** Fragments of it with entries that have fewer readable copies than the write quorum asks for. */
   underReplicated: number;
+  /** While autorecovery has it marked: what it does about it. */
+  restoration: Restoration | undefined;
   /** By bookie node name; only bookies that are or were in the ensemble. */
   stripes: Record<string, { inEnsemble: boolean; fenced: boolean; cells: StripeCell[] }>;
 }
@@ -82,7 +87,7 @@ export function ledgersScene(state: State): LedgersScene {
   const gone = goneBookies(state, nameOf);
   const bookies = nodeCards(state, 'bookie').map((card) => {
     const address = addressOf.get(card.name) ?? '';
-    return { ...card, address, registered: isRegistered(state, address), readOnly: card.up && (own(state.pulsar.bookies, address)?.readOnly ?? false), gone: gone.has(card.name), entries: entries.get(address) ?? 0 };
+    return { ...card, address, registered: isRegistered(state, address), readOnly: card.up && (own(state.pulsar.bookies, address)?.readOnly ?? false), gone: gone.has(card.name), auditor: state.pulsar.auditor === card.name, entries: entries.get(address) ?? 0 };
   });
   const ledgers = Object.entries(state.pulsar.ledgers).map(([id, ledger]) => ledgerRow(Number(id), ledger, nameOf, gone));
   ledgers.sort((a, b) => Number(a.cursor !== '') - Number(b.cursor !== '') || Number(a.state === 'closed') - Number(b.state === 'closed') || byName(a.label, b.label) || b.id - a.id);
@@ -161,6 +166,7 @@ function ledgerRow(id: number, ledger: Ledger, nameOf: Map<string, string>, gone
     changes,
     fragments,
     underReplicated: lackingFragments(fragments),
+    restoration: restorationOf(ledger, named),
     stripes: stripes(ledger, changes, last, named),
   };
 }

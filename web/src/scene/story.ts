@@ -1,5 +1,6 @@
 import type { Text } from '../i18n/message';
 import type { State, TypedRecord } from '../trace/types';
+import { tellAutorecovery } from './autorecovery';
 import { Holders } from './held';
 import { isInternal } from './kafka';
 import { topicLabel } from './pulsar';
@@ -160,7 +161,7 @@ function isRepeated(told: Map<string, string>, subject: string, said: string): b
 
 /** The sentence of a record, or undefined when the record is everyday. State is the one after the record. */
 export function sentenceOf(record: TypedRecord, state: State): Sentence | undefined {
-  const told = tellNode(record, state) ?? tellEnsemble(record, state) ?? tellKafka(record) ?? tellPulsar(record, state) ?? tellLedger(record, state);
+  const told = tellNode(record, state) ?? tellEnsemble(record, state) ?? tellKafka(record) ?? tellPulsar(record, state) ?? tellLedger(record, state) ?? tellAutorecovery(record, state);
   if (!told) return undefined;
   const topic = topicOf(record, state);
   return { n: record.n, time: record.time, node: record.node, ...told, ...(topic ? { topic } : {}) };
