@@ -142,6 +142,7 @@ type Detail struct {
 	// Values are those that were drawn for this student, by name.
 	Values  map[string]string `json:"values"`
 	Attempt *Attempt          `json:"attempt"` // the latest one; null before the first
+	Next    *Summary          `json:"next"`    // the lab that follows; null for the last
 }
 
 // TaskDetail is one task as a student sees it.
@@ -200,6 +201,10 @@ func (s *Service) Show(ctx context.Context, id, student, language string) (Detai
 	}
 	detail := Detail{
 		Summary: summary(l, latest, language), HTML: s.withAddresses(l.Body.In(language)), Values: l.Drawn, Questions: []QuestionDetail{}, Solution: l.Steps(language),
+	}
+	if at := slices.IndexFunc(s.labs, func(other *lab.Lab) bool { return other.ID == id }) + 1; at < len(s.labs) {
+		next := summary(s.labs[at], latest, language)
+		detail.Next = &next
 	}
 	for i := range detail.Solution {
 		detail.Solution[i].Command = html.UnescapeString(s.withAddresses(detail.Solution[i].Command))

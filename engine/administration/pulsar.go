@@ -201,19 +201,21 @@ func (a *Administrator) pulsar(ctx context.Context, method, path, body string, r
 			last = sentence.Error(nil, "pulsarAnswered", "{broker} answered {status}: {why}", broker, response.Status, reasonOf(text))
 			continue
 		}
-		return sentence.Error(pulsarKind(response.StatusCode), "couldNot", "{doing}: {why}", doing, reasonOf(text))
+		return pulsarError(response.StatusCode, reasonOf(text), doing)
 	}
 	return sentence.Error(nil, "noPulsarAnswer", "{doing}: no Pulsar-mode broker could do it; are they running? {why}", doing, last)
 }
 
-func pulsarKind(status int) error {
+// pulsarError is a refusal of a broker's, with its own words.
+func pulsarError(status int, said string, doing sentence.Sentence) error {
+	kind, why := ErrConflict, sentence.Of("pulsarConflict", "that does not go with what there is")
 	switch status {
 	case http.StatusNotFound:
-		return ErrNotFound
+		kind, why = ErrNotFound, sentence.Of("pulsarNotFound", "there is no such thing")
 	case http.StatusBadRequest:
-		return ErrInvalid
+		kind, why = ErrInvalid, sentence.Of("pulsarInvalid", "the broker does not understand it so")
 	}
-	return ErrConflict
+	return sentence.Error(kind, "pulsarRefused", "{doing}: {why} (HTTP {status}: {message})", doing, why, strconv.Itoa(status), said)
 }
 
 // reasonOf is the reason in a refusal of Pulsar's.

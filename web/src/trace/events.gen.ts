@@ -1845,6 +1845,8 @@ export interface LabDetail extends LabSummary {
   values: Record<string, string>;
   /** the latest one; null before the first */
   attempt: LabAttempt | null;
+  /** the lab that follows; null for the last */
+  next: LabSummary | null;
 }
 
 /** TaskDetail is one task as a student sees it. */

@@ -54,8 +54,8 @@ async function settled() {
 }
 
 const press = async (name: string | RegExp) => {
-  const all = [...target.querySelectorAll<HTMLButtonElement>('button')];
-  all.find(({ textContent }) => (typeof name === 'string' ? textContent!.trim() === name : name.test(textContent!)))!.click();
+  const all = [...target.querySelectorAll<HTMLButtonElement>('button')].map((button) => ({ button, called: button.getAttribute('aria-label') ?? button.textContent!.trim() }));
+  all.find(({ called }) => (typeof name === 'string' ? called === name : name.test(called)))!.button.click();
   await settled();
 };
 
@@ -64,7 +64,7 @@ const list = { labs: [summary('01-x'), summary('02-y')] };
 const solution = ['a', 'a', 'b'].map((task, index) => ({ task, does: `step ${index}`, command: '', waits: [] }));
 const task = (id: string) => ({ id, title: id, expected: '', needs: [], holdMS: 0, helper: false });
 const detail = (id: string, attempt: object = {}) => ({
-  ...summary(id), html: '', taskList: [task('a'), task('b')], questions: [], solution, values: {}, attempt: { id: 1, verdicts: [], answers: {}, played: 0, beganAt: '', ...attempt },
+  ...summary(id), html: '', taskList: [task('a'), task('b')], questions: [], next: null, solution, values: {}, attempt: { id: 1, verdicts: [], answers: {}, played: 0, beganAt: '', ...attempt },
 });
 
 describe('the list of labs', () => {
@@ -84,6 +84,17 @@ describe('the list of labs', () => {
     await answer(/GET .*labs\?/, list);
     expect(target.querySelector('h2')!.textContent).toBe('Lab of 02-y');
   });
+});
+
+it('a lab that has passed leads on to the next one, and the reader with it', async () => {
+  show({ start: '01-x' });
+  await answer(/GET .*labs\/01-x/, { ...detail('01-x', { passedAt: '2026-01-01T00:00:00Z' }), next: summary('02-y') });
+  await press('Next lab: 02 Lab of 02-y');
+  await answer(/GET .*labs\/02-y/, { ...detail('02-y', { passedAt: '2026-01-01T00:00:00Z' }), next: null });
+  expect(target.querySelector('h2')!.textContent).toBe('Lab of 02-y');
+  expect(document.activeElement).toBe(target.querySelector('[role=region]'));
+  await press('Choose another lab');
+  expect(asked.some(({ request }) => /GET .*labs\?/.test(request))).toBe(true);
 });
 
 it('a lab that a link asks for is opened once', async () => {

@@ -3,6 +3,9 @@ import type { Text } from '../i18n/message';
 import { actOnLab, problemOf, showLab, type LabAction, type LabDetail } from './api';
 import type { Student } from './student.svelte';
 
+/** 01-first-messages is lab 01: lectures and notes call it so. */
+export const numberOf = (id: string) => /^\d+/.exec(id)?.[0] ?? '';
+
 /** The lab that is open in the drawer: what the server tells of it, and what is done to it. */
 export class OpenedLab {
   /** Its id; empty while the list of all labs is shown. */
