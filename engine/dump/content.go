@@ -62,7 +62,7 @@ type BatchRecord struct {
 	Meaning string `json:"meaning,omitempty"`
 }
 
-// Torn is what follows the last whole frame: a write under way, or what a crash left; nothing that is worth a word when it was filled ahead.
+// Torn is what follows the last whole frame: a write under way, what a crash left, or, with Ahead, nothing that was torn.
 type Torn struct {
 	At      int64  `json:"at"`
 	Bytes   int64  `json:"bytes"`
