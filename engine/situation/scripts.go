@@ -82,7 +82,7 @@ func (s *stage) load(ctx context.Context, spec workload.Spec) error {
 
 func kafkaNode(id int32) string { return "kafka-" + strconv.Itoa(int(id)) }
 
-const usualLinger = 2 * time.Second
+const usualLinger = 1500 * time.Millisecond
 
 // linger lets what is to be seen be seen.
 func (s *stage) linger(ctx context.Context) error {

@@ -109,7 +109,7 @@ type Config struct {
 	Workloads      Workloads
 	// World is the state of the classroom now.
 	World func(ctx context.Context) (*world.State, error)
-	// Linger is how long a state of the story stays before the story goes on, so that people see it; 2 s unless told. Nothing depends on it.
+	// Linger is how long a state of the story stays before the story goes on, so that people see it; 1.5 s unless told. Nothing depends on it.
 	Linger time.Duration
 }
 

@@ -131,6 +131,17 @@ describe('a famous situation', () => {
     expect(await violations(page)).toEqual([]);
   });
 
+  it('leads back to what came of a step, and is watched again', async () => {
+    const mode = () => page.getByRole('group', { name: 'Time' }).getAttribute('data-mode');
+    await panel().getByRole('button', { name: /^The ensemble changes: / }).click();
+    await page.locator('.story [aria-current]', { hasText: /Ledger \d+ goes on without bookie-\d/ }).waitFor();
+    expect(await mode()).toBe('paused');
+    await panel().getByRole('button', { name: 'Watch it again, slowly' }).click();
+    await expect.poll(mode).toBe('playing');
+    await page.getByRole('button', { name: 'Go live', exact: true }).click();
+    await expect.poll(mode).toBe('live');
+  });
+
   it('leaves the menu of a dead bookie within reach, also beside the drawer', async () => {
     await fetch(new URL('api/v1/nodes/bookie-1/kill', classroom.url), { method: 'POST' });
     await page.getByRole('group', { name: /^bookie-1, (crashed|killed)/i }).waitFor();
