@@ -14,7 +14,7 @@ const palette: Palette = {
 const points = { of: (place: readonly string[]) => ({ a: { x: 20, y: 40 }, b: { x: 180, y: 40 } })[place[0]!] };
 
 function packet(change: Partial<Packet>): Packet {
-  return { n: 1, from: ['a'], to: ['b'], flow: 'write', response: false, progress: 0.5, stalled: false, weight: 1, message: {} as Packet['message'], ...change };
+  return { n: 1, from: ['a'], to: ['b'], flow: 'write', response: false, progress: 0.5, stalled: false, weight: 1, ...change };
 }
 
 function draw(packets: Packet[], options: Partial<DrawOptions> = {}, ratio = 1, pixels = new Pixels(200 * ratio, 80 * ratio)): Pixels {

@@ -24,15 +24,18 @@ export function drawPackets(pixels: Pixels, packets: readonly Packet[], points: 
   const { still, keeps = [] } = options;
   const { ratio } = sprites;
   pixels.wipe();
-  const placed = packets.flatMap((packet) => place(packet, points, ratio, still) ?? []);
-  const sparse = Math.ceil(placed.length / TAILS);
+  let count = 0;
+  for (const packet of packets) if (place((placed[count] ??= nowhere(packet)), packet, points, ratio, still)) count++;
+  const sparse = Math.ceil(count / TAILS);
   const wide = (still ? 1.5 : 2) * ratio;
-  for (const { packet, way, at } of placed) {
+  for (let index = 0; index < count; index++) {
+    const { packet, way, at } = placed[index]!;
     if (packet.n % sparse !== 0) continue;
-    const tail = still ? way.from : on(way, Math.max(0, packet.progress - TAIL));
+    const tail = still ? way.from : on(way, Math.max(0, packet.progress - TAIL), tailEnd);
     pixels.line(tail, at, wide, sprites.colour(packet.flow), still ? 0.55 : 0.35);
   }
-  for (const { packet, at } of placed) {
+  for (let index = 0; index < count; index++) {
+    const { packet, at } = placed[index]!;
     const { x, y } = at;
     pixels.stamp(sprites.packet(packet.flow, packet.response, size(packet), x, y), Math.floor(x), Math.floor(y));
     if (packet.stalled && packet.progress >= RING_FROM) pixels.stamp(sprites.ring(x, y), Math.floor(x), Math.floor(y));
@@ -58,24 +61,45 @@ interface Placed {
   at: Point;
 }
 
-/** Undefined when the picture has no place for one of its ends. */
-function place(packet: Packet, points: Points, ratio: number, still: boolean): Placed | undefined {
+/** Places of packets, used again with each picture: what thousands of points a frame are made of would else be most of the page's garbage. */
+const placed: Placed[] = [];
+const tailEnd: Point = { x: 0.5, y: 0.5 };
+
+function nowhere(packet: Packet): Placed {
+  return { packet, way: { from: { x: 0.5, y: 0.5 }, to: { x: 0.5, y: 0.5 }, bend: 0.5 }, at: { x: 0.5, y: 0.5 } };
+}
+
+/** Puts a packet at its place; false when the picture has none for one of its ends. */
+function place(to: Placed, packet: Packet, points: Points, ratio: number, still: boolean): boolean {
   const a = points.of(packet.from);
   const b = points.of(packet.to);
-  if (!a || !b) return undefined;
-  const bend = Math.min(BEND, Math.hypot(b.x - a.x, b.y - a.y) * BEND_SHARE) * (packet.response ? -1 : 1);
-  const way = { from: { x: a.x * ratio, y: a.y * ratio }, to: { x: b.x * ratio, y: b.y * ratio }, bend: bend * ratio };
-  return { packet, way, at: on(way, still ? STANDS_AT : packet.progress) };
+  if (!a || !b) return false;
+  const { way } = to;
+  to.packet = packet;
+  way.from.x = a.x * ratio;
+  way.from.y = a.y * ratio;
+  way.to.x = b.x * ratio;
+  way.to.y = b.y * ratio;
+  way.bend = Math.min(BEND, length(b.x - a.x, b.y - a.y) * BEND_SHARE) * (packet.response ? -ratio : ratio);
+  on(way, still ? STANDS_AT : packet.progress, to.at);
+  return true;
 }
 
 /** A point of the way: it starts and ends slowly. */
-export function on({ from, to, bend }: Way, progress: number): Point {
+export function on({ from, to, bend }: Way, progress: number, point: Point = { x: 0, y: 0 }): Point {
   const dx = to.x - from.x;
   const dy = to.y - from.y;
-  const length = Math.hypot(dx, dy) || 1;
+  const whole = length(dx, dy) || 1;
   const eased = progress * progress * (3 - 2 * progress);
   const side = Math.sin(Math.PI * eased) * bend;
-  return { x: from.x + dx * eased + (-dy / length) * side, y: from.y + dy * eased + (dx / length) * side };
+  point.x = from.x + dx * eased + (-dy / whole) * side;
+  point.y = from.y + dy * eased + (dx / whole) * side;
+  return point;
+}
+
+/** What Math.hypot is, which is made for any number of sides, and makes things of them. */
+function length(x: number, y: number): number {
+  return Math.sqrt(x * x + y * y);
 }
 
 /** A packet that stands for many messages is larger, up to three times. */

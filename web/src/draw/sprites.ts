@@ -37,28 +37,31 @@ export class Sprites {
     const right = phase(x);
     const down = phase(y);
     const key = (((FLOWS.indexOf(flow) * 2 + Number(response)) * 256 + size) * PHASES + right) * PHASES + down;
-    return this.known(key, () => {
-      const outer = distance(flow, size / SIZES);
-      const inner = response ? distance(flow, Math.max(0, size / SIZES - BORDER * this.ratio)) : undefined;
-      return rasterize(size / SIZES * 1.2, right / PHASES, down / PHASES, (dx, dy) => mix(this.flows[flow], outer(dx, dy), this.surface, inner?.(dx, dy)));
-    });
+    let sprite = this.made.get(key);
+    if (!sprite) this.made.set(key, (sprite = this.shape(flow, response, size / SIZES, right / PHASES, down / PHASES)));
+    return sprite;
+  }
+
+  private shape(flow: Flow, response: boolean, size: number, right: number, down: number): Sprite {
+    const outer = distance(flow, size);
+    const inner = response ? distance(flow, Math.max(0, size - BORDER * this.ratio)) : undefined;
+    return rasterize(size * 1.2, right, down, (dx, dy) => mix(this.flows[flow], outer(dx, dy), this.surface, inner?.(dx, dy)));
   }
 
   /** The ring around what does not arrive. */
   ring(x: number, y: number): Sprite {
     const right = phase(x);
     const down = phase(y);
-    const radius = RING.radius * this.ratio;
-    const half = (RING.wide * this.ratio) / 2;
-    return this.known(-1 - (right * PHASES + down), () =>
-      rasterize(radius + half, right / PHASES, down / PHASES, (dx, dy) => mix(this.bad, Math.abs(Math.hypot(dx, dy) - radius) - half, this.surface, undefined)),
-    );
+    const key = -1 - (right * PHASES + down);
+    let sprite = this.made.get(key);
+    if (!sprite) this.made.set(key, (sprite = this.circle(right / PHASES, down / PHASES)));
+    return sprite;
   }
 
-  private known(key: number, make: () => Sprite): Sprite {
-    let sprite = this.made.get(key);
-    if (!sprite) this.made.set(key, (sprite = make()));
-    return sprite;
+  private circle(right: number, down: number): Sprite {
+    const radius = RING.radius * this.ratio;
+    const half = (RING.wide * this.ratio) / 2;
+    return rasterize(radius + half, right, down, (dx, dy) => mix(this.bad, Math.abs(Math.hypot(dx, dy) - radius) - half, this.surface, undefined));
   }
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { typed } from '../trace/decode';
-import { Flights, type Flight } from '../trace/flights';
+import { Flights, type Flight, type Route } from '../trace/flights';
 import type { Message, WireRecord } from '../trace/types';
-import { flowOf, packetsAt, progressAt } from './packets';
+import { flowOf, PacketPool, packetsAt, progressAt } from './packets';
 
 function message(change: Partial<Message> = {}): Message {
   const exchange = { connection: 'a>b', correlation: 1, response: false };
@@ -13,8 +13,13 @@ function record(kind: 'message.sent' | 'message.received', atMS: number, data: M
   return typed({ n, run: 'r', node: 'x', seq: n, at: new Date(atMS).toISOString(), kind, data } as WireRecord);
 }
 
+function route(change: Partial<Route> = {}): Route {
+  const { from, to, protocol, name, subject } = message();
+  return { from, to, protocol, name, subject, response: false, ...change };
+}
+
 function flight(change: Partial<Flight>): Flight {
-  return { n: 1, message: message(), time: 1000, sent: 1000, received: 1001, ...change };
+  return { n: 1, route: route(), weight: 1, time: 1000, sent: 1000, received: 1001, ...change };
 }
 
 describe('joining what was sent with what was received', () => {
@@ -63,7 +68,7 @@ describe('joining what was sent with what was received', () => {
 
   it('finds whatever is on its way, of however many there were', () => {
     const flights = new Flights();
-    const late = new Map<number, { receive: number; correlation: number }>();
+    const late = new Map<number, { receive: number; sent: Message }>();
     let random = 7;
     const dice = (sides: number) => (random = (random * 48271) % 0x7fffffff) % sides;
     let n = 0;
@@ -71,14 +76,14 @@ describe('joining what was sent with what was received', () => {
       const correlation = time;
       const exchange = { connection: `link ${dice(40)}`, correlation, response: false };
       const to = dice(4) === 0 ? 'client' : 'kafka-2';
-      flights.take(record('message.sent', time, message({ exchange, to }), ++n));
+      const sent = message({ exchange, to });
+      flights.take(record('message.sent', time, sent, ++n));
       const takes = [1, 30, 700, 3900, Infinity][dice(5)]!;
-      if (to !== 'client' && takes < Infinity) late.set(++n, { receive: time + takes, correlation });
-      for (const [at, { receive, correlation: number }] of late) {
+      if (to !== 'client' && takes < Infinity) late.set(++n, { receive: time + takes, sent });
+      for (const [at, { receive, sent: of }] of late) {
         if (receive > time) continue;
         late.delete(at);
-        const of = flights.all.find((one) => one.message.exchange.correlation === number)!;
-        flights.take(record('message.received', time, of.message, ++n));
+        flights.take(record('message.received', time, of, ++n));
       }
       if (time === 12_000) flights.forget(flights.all.find((one) => one.time >= 4000)!.n);
     }
@@ -117,7 +122,7 @@ describe('where a message is', () => {
   });
 
   it('lets a client outside receive what it cannot record', () => {
-    const toClient = flight({ message: message({ to: 'client' }), received: undefined });
+    const toClient = flight({ route: route({ to: 'client' }), received: undefined });
     expect(progressAt(toClient, 1250, 500)).toBeCloseTo(0.5);
     expect(packetsAt([toClient], 1250, { minFlight: 500, limit: 10 }).packets[0]!.stalled).toBe(false);
   });
@@ -126,7 +131,7 @@ describe('where a message is', () => {
 describe('packets', () => {
   it('go between the replicas that they are about, and between a client and its leader', () => {
     const scene = packetsAt(
-      [flight({}), flight({ message: message({ from: 'client', name: 'Produce' }) }), flight({ message: message({ to: 'client', protocol: 'pulsar', name: 'MESSAGE' }) })],
+      [flight({}), flight({ route: route({ from: 'client', name: 'Produce' }) }), flight({ route: route({ to: 'client', protocol: 'pulsar', name: 'MESSAGE' }) })],
       1000.5,
       { minFlight: 500, limit: 10 },
     );
@@ -138,7 +143,7 @@ describe('packets', () => {
   });
 
   it('are bounded, and what is not drawn is counted', () => {
-    const many = Array.from({ length: 3000 }, (_, index) => flight({ n: index, message: message(index % 2 ? {} : { from: 'client', name: 'Produce' }) }));
+    const many = Array.from({ length: 3000 }, (_, index) => flight({ n: index, route: route(index % 2 ? {} : { from: 'client', name: 'Produce' }) }));
     const at = (time: number) => packetsAt(many, time, { minFlight: 500, limit: 1000 });
     const { packets, surplus, counts } = at(1000);
     expect(packets.length).toBeLessThanOrEqual(1000);
@@ -148,6 +153,9 @@ describe('packets', () => {
     const writes = packets.filter(({ flow }) => flow === 'write').length;
     expect(writes, 'every flow has its share').toBeGreaterThan(400);
     expect(writes).toBeLessThan(600);
+    const pool = new PacketPool();
+    const again = [1000, 1000.5, 1000].map((time) => packetsAt(many, time, { minFlight: 500, limit: 1000 }, pool).packets);
+    expect(again.at(-1), 'a pool that was used before').toEqual(packets);
     expect(at(1000.5).packets.map(({ n }) => n), 'the same ones from frame to frame').toEqual(packets.map(({ n }) => n));
   });
 
@@ -157,7 +165,7 @@ describe('packets', () => {
   });
 
   it('count for as many messages as were folded into them', () => {
-    const scene = packetsAt([flight({ message: message({ folded: 12 }) })], 1000, { minFlight: 500, limit: 20 });
+    const scene = packetsAt([flight({ weight: 12 })], 1000, { minFlight: 500, limit: 20 });
     expect(scene.counts.replicate).toBe(12);
   });
 });

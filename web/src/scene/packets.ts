@@ -1,4 +1,4 @@
-import { isClient, LOST_AFTER_MS, recordsReceipt, type Flight } from '../trace/flights';
+import { isClient, LOST_AFTER_MS, recordsReceipt, type Flight, type Route } from '../trace/flights';
 import type { Message } from '../trace/types';
 
 /** What a message is for: picks the colour. */
@@ -22,7 +22,6 @@ export interface Packet {
   stalled: boolean;
   /** Messages that it stands for, from 1. */
   weight: number;
-  message: Message;
 }
 
 export interface PacketOptions {
@@ -41,28 +40,46 @@ export interface PacketScene {
   surplus: number;
 }
 
-/** The packets in flight at a time. A pure function of the flights and the time: pause, seek and replay need nothing else. */
-export function packetsAt(flights: readonly Flight[], time: number, options: PacketOptions): PacketScene {
+/** Packets that are used again: thirty frames a second of two thousand of them would be most of what a page throws away. */
+export class PacketPool {
+  readonly packets: Packet[] = [];
+  readonly drawn: Packet[] = [];
+
+  /** One for the count-th packet of a frame. */
+  at(count: number): Packet {
+    return (this.packets[count] ??= { n: 0, from: NOWHERE, to: NOWHERE, flow: 'coordinate', response: false, progress: 0, stalled: false, weight: 1 });
+  }
+}
+
+const NOWHERE: Place = [];
+
+/**
+ * The packets in flight at a time. A pure function of the flights and the time: pause, seek and replay need nothing else. Those that come
+ * out of a pool are good until it is used again.
+ */
+export function packetsAt(flights: readonly Flight[], time: number, options: PacketOptions, pool = new PacketPool()): PacketScene {
   const counts = noFlow();
-  const flying: Packet[] = [];
+  let flying = 0;
   for (const flight of flights) {
     const progress = progressAt(flight, time, options.minFlight);
     if (progress === undefined) continue;
-    const way = wayOf(flight);
-    counts[way.flow] += way.weight;
-    if (!options.hidden?.has(way.flow)) flying.push(packet(flight, way, progress));
+    const way = wayOf(flight.route);
+    counts[way.flow] += flight.weight;
+    if (!options.hidden?.has(way.flow)) fill(pool.at(flying++), flight, way, progress);
   }
-  const share = options.limit / flying.length;
-  const drawn = share >= 1 ? flying : flying.filter(({ n }) => lot(n) < share).slice(0, options.limit);
-  return { packets: drawn, counts, surplus: flying.length - drawn.length };
+  const share = options.limit / flying;
+  const { packets, drawn } = pool;
+  let count = 0;
+  for (let index = 0; index < flying && count < options.limit; index++) if (share >= 1 || lot(packets[index]!.n) < share) drawn[count++] = packets[index]!;
+  drawn.length = count;
+  return { packets: drawn, counts, surplus: flying - count };
 }
 
-/** What of a packet does not depend on the time. */
-type Way = Pick<Packet, 'from' | 'to' | 'flow' | 'weight'>;
+/** What of a packet depends on the route alone. */
+type Way = Pick<Packet, 'from' | 'to' | 'flow'>;
 
-function wayOf(flight: Flight): Way {
-  const { message } = flight;
-  return (flight.seen ??= { from: placeOf(message.from, message), to: placeOf(message.to, message), flow: flowOf(message), weight: weightOf(message) }) as Way;
+function wayOf(route: Route): Way {
+  return (route.seen ??= { from: placeOf(route.from, route), to: placeOf(route.to, route), flow: flowOf(route) }) as Way;
 }
 
 export function noFlow(): Record<Flow, number> {
@@ -72,11 +89,6 @@ export function noFlow(): Record<Flow, number> {
 /** A number in [0, 1) that is a record's own: of too many flights the same ones are drawn from frame to frame, of every kind its share. */
 function lot(n: number): number {
   return (Math.imul(n, 0x9e3779b1) >>> 0) / 0x1_0000_0000;
-}
-
-/** How many messages a record stands for. */
-function weightOf(message: Message): number {
-  return Math.max(1, message.folded ?? 1);
 }
 
 /**
@@ -90,19 +102,25 @@ export function progressAt(flight: Flight, time: number, minFlight: number): num
     return time < start || time >= received ? undefined : (time - start) / (received - start);
   }
   if (sent === undefined || time < sent) return undefined;
-  if (!recordsReceipt(flight.message)) {
+  if (!recordsReceipt(flight.route)) {
     return time >= sent + minFlight ? undefined : (time - sent) / minFlight;
   }
   if (time > sent + LOST_AFTER_MS) return undefined;
   return 0.5 * (1 - Math.exp(-(time - sent) / minFlight));
 }
 
-function packet(flight: Flight, { from, to, flow, weight }: Way, progress: number): Packet {
-  const { n, message, received } = flight;
-  return { n, from, to, flow, response: message.exchange.response, progress, stalled: received === undefined && recordsReceipt(message), weight, message };
+function fill(packet: Packet, { n, route, weight, received }: Flight, { from, to, flow }: Way, progress: number): void {
+  packet.n = n;
+  packet.from = from;
+  packet.to = to;
+  packet.flow = flow;
+  packet.response = route.response;
+  packet.progress = progress;
+  packet.stalled = received === undefined && recordsReceipt(route);
+  packet.weight = weight;
 }
 
-function placeOf(node: string, message: Message): Place {
+function placeOf(node: string, message: Route): Place {
   if (isClient(node)) return placeNamed(`${isConsumers(message) ? 'consumers' : 'producers'}/${message.protocol === 'pulsar' ? 'pulsar' : 'kafka'}`);
   if (message.protocol === 'zookeeper') return placeNamed(`session/${node}`, node); // where sessions are shown, what they ask comes from them
   return message.subject ? placeNamed(`${node}/${message.subject}`, node) : placeNamed(node);
@@ -122,14 +140,14 @@ function placeNamed(first: string, orElse?: string): Place {
 }
 
 /** A client's message is one of its consumers' when it reads or belongs to a group or a subscription. */
-function isConsumers(message: Message): boolean {
+function isConsumers(message: Route): boolean {
   return flowOf(message) === 'read' || /group|offset|coordinator|heartbeat|subscribe|consumer|unack|seek/i.test(message.name);
 }
 
 const READ_NAMES = new Set(['fetch', 'message', 'flow', 'ack', 'ack_response', 'redeliver_unacknowledged_messages', 'offsetcommit', 'offsetfetch']);
 const WRITE_NAMES = new Set(['produce', 'send', 'send_receipt', 'send_error']);
 
-export function flowOf(message: Message): Flow {
+export function flowOf(message: Pick<Message, 'from' | 'to' | 'protocol' | 'name'>): Flow {
   const name = message.name.toLowerCase();
   switch (message.protocol) {
     case 'raft':

@@ -1,9 +1,11 @@
-import { decodeFrame } from './decode';
+import { frameOf } from './decode';
+import { giveAway, reader } from './json';
 import type { Frame } from './types';
 
 export type ConnectionState = 'connecting' | 'live' | 'lost';
 
 export interface ConnectionEvents {
+  /** What it holds is there only until this returns. */
   frame(frame: Frame): void;
   /** retryAt is the time, in performance.now(), of the next attempt while the connection is lost. */
   state(state: ConnectionState, retryAt: number): void;
@@ -16,19 +18,6 @@ const STEADY_MS = 3000;
 
 /** The subprotocol by which a server sends frames as bytes. A server has to agree to it, or the browser closes; what comes as text is read all the same. */
 const BYTES = 'twinlog.bytes';
-const utf8 = new TextDecoder();
-
-/**
- * The text of a message. A browser keeps what a message holds until it collects its garbage, which at 10,000 records a second came to
- * 100 MB; bytes can be let go of at once.
- */
-function textOf(data: string | (ArrayBuffer & { transfer?(bytes: number): ArrayBuffer })): string {
-  if (typeof data === 'string') return data;
-  const text = utf8.decode(data);
-  data.transfer?.(0);
-  return text;
-}
-
 /** The stream, opened again whenever it ends: after half a second, then after twice as long each time, 8 s at most. */
 export class Connection {
   private socket: WebSocket | undefined;
@@ -48,7 +37,7 @@ export class Connection {
     const socket = new WebSocket(this.url, BYTES);
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
-    socket.onmessage = (message) => this.receive(socket, textOf(message.data as string | ArrayBuffer));
+    socket.onmessage = (message) => this.receive(socket, message.data as string | ArrayBuffer);
     socket.onclose = () => this.ended(socket);
   }
 
@@ -66,10 +55,10 @@ export class Connection {
     this.socket?.close();
   }
 
-  private receive(socket: WebSocket, text: string): void {
+  private receive(socket: WebSocket, data: string | ArrayBuffer): void {
     if (socket !== this.socket) return;
     try {
-      const frame = decodeFrame(text);
+      const frame = frameOf(typeof data === 'string' ? JSON.parse(data) : reader.readWithList(new Uint8Array(data), 'records'));
       this.events.frame(frame);
       if (frame.type === 'snapshot') {
         this.liveSince = performance.now();
@@ -78,6 +67,8 @@ export class Connection {
     } catch (error) {
       console.error(error);
       socket.close(); // a fresh snapshot puts it right
+    } finally {
+      if (typeof data !== 'string') giveAway(data);
     }
   }
 

@@ -1,11 +1,13 @@
 import { typed } from './decode';
 import { Flights } from './flights';
+import { KeptState } from './kept-state';
+import { RecordLog } from './record-log';
 import { apply, emptyState } from './reducer';
-import type { SnapshotFrame, State, TypedRecord, WireRecord } from './types';
+import type { Records, SnapshotFrame, State, TypedRecord } from './types';
 
 interface Checkpoint {
   n: number;
-  state: State;
+  state: KeptState;
 }
 
 export interface StoreLimits {
@@ -20,7 +22,7 @@ const DEFAULT_LIMITS: StoreLimits = { records: 150_000, checkpointEvery: 4_000 }
 /**
  * A bounded window of the trace that can be asked for the state after any of its records.
  *
- * Invariants: records have consecutive n; clock[i] (the time at which record i is shown) never goes back although the nodes' own times may;
+ * Invariants: records have consecutive n; the time at which a record is shown never goes back although the nodes' own times may;
  * the first checkpoint is the state before the first record, so that every state of the window can be reached.
  */
 export class TraceStore {
@@ -28,50 +30,46 @@ export class TraceStore {
   /** How often the server had to give a new snapshot because this page was too slow. */
   resynchronised = 0;
 
-  private records: TypedRecord[] = [];
+  /** Each with its place on the clock. */
+  private log = new RecordLog();
   /** By node, the n of its records, in order: causes are named by node and seq. */
   private byNode = new Map<string, number[]>();
-  private clock: number[] = [];
   private checkpoints: Checkpoint[] = [];
   private latest: { n: number; state: State } | undefined;
-  private cursor: Checkpoint | undefined;
+  private cursor: { n: number; state: State } | undefined;
 
   constructor(private readonly limits: StoreLimits = DEFAULT_LIMITS) {}
 
   /** Starts anew from a snapshot: the records before it are not known. */
   reset(frame: SnapshotFrame): void {
-    this.records = [];
+    this.log = new RecordLog();
     this.byNode.clear();
-    this.clock = [];
     this.flights.clear();
     this.cursor = undefined;
     this.latest = { n: frame.n, state: frame.state };
-    this.checkpoints = [{ n: frame.n, state: structuredClone(frame.state) }];
+    this.checkpoints = [{ n: frame.n, state: new KeptState(frame.state) }];
     this.resynchronised = frame.resynchronised;
   }
 
-  /** Takes records in order; returns those that were new. A gap is an error: the caller has to ask for a snapshot. Each is told with the state after it. */
-  append(wire: WireRecord[], told?: (record: TypedRecord, state: State) => void): TypedRecord[] {
+  /** Takes records in order; returns how many were new. A gap is an error: the caller has to ask for a snapshot. Each is told with the state after it. */
+  append(records: Records, told?: (record: TypedRecord, state: State) => void): number {
     const latest = this.latest;
     if (!latest) throw new Error('records came before the first snapshot');
-    const fresh: TypedRecord[] = [];
-    for (const one of wire) {
+    let fresh = 0;
+    for (const one of records) {
       if (one.n <= latest.n) continue;
       if (one.n !== latest.n + 1) throw new Error(`record ${latest.n + 1} is missing: ${one.n} came instead`);
       const record = typed(one);
-      this.records.push(record);
-      this.index(record);
-      this.clock.push(Math.max(record.time, this.clock.at(-1) ?? -Infinity));
-      this.flights.take(record);
+      this.keep(record);
       apply(latest.state, record);
       latest.n = record.n;
-      fresh.push(record);
+      fresh++;
       told?.(record, latest.state);
       if (record.n - this.checkpoints.at(-1)!.n >= this.limits.checkpointEvery) {
-        this.checkpoints.push({ n: record.n, state: structuredClone(latest.state) });
+        this.checkpoints.push({ n: record.n, state: new KeptState(latest.state) });
       }
     }
-    if (this.records.length > this.limits.records) this.forgetOldest();
+    if (this.log.length > this.limits.records) this.forgetOldest();
     return fresh;
   }
 
@@ -79,28 +77,34 @@ export class TraceStore {
    * Puts the records before the snapshot in front, up to firstN, folded from an earlier state: by default the one before anything
    * happened. False when they do not fit: there are others, or too many.
    */
-  prepend(wire: WireRecord[], told?: (record: TypedRecord, state: State) => void, base: { n: number; state: State } = { n: 0, state: emptyState() }): boolean {
-    if (!this.latest || wire.length !== this.firstN - base.n || wire.some(({ n }, index) => n !== base.n + index + 1)) return false;
-    if (wire.length + this.records.length > this.limits.records) return false;
+  prepend(records: Records & { readonly length: number }, told?: (record: TypedRecord, state: State) => void, base: { n: number; state: State } = { n: 0, state: emptyState() }): boolean {
+    if (!this.latest || records.length !== this.firstN - base.n) return false;
+    let last = base.n;
+    for (const { n } of records) if (n !== ++last) return false;
+    if (records.length + this.log.length > this.limits.records) return false;
     const state = structuredClone(base.state);
-    const early = wire.map(typed);
-    const checkpoints: Checkpoint[] = [{ n: base.n, state: structuredClone(base.state) }];
-    for (const record of early) {
-      apply(state, record);
-      told?.(record, state);
-      if (record.n < this.firstN && record.n % this.limits.checkpointEvery === 0) checkpoints.push({ n: record.n, state: structuredClone(state) });
-    }
-    this.checkpoints.unshift(...checkpoints);
-    this.records = [...early, ...this.records];
-    this.clock = [];
+    const later = this.log;
+    this.log = new RecordLog();
     this.flights.clear();
     this.byNode.clear();
-    for (const record of this.records) {
-      this.index(record);
-      this.clock.push(Math.max(record.time, this.clock.at(-1) ?? -Infinity));
-      this.flights.take(record);
+    const checkpoints: Checkpoint[] = [{ n: base.n, state: new KeptState(base.state) }];
+    for (const one of records) {
+      const record = typed(one);
+      this.keep(record);
+      apply(state, record);
+      told?.(record, state);
+      if (record.n < this.firstN && record.n % this.limits.checkpointEvery === 0) checkpoints.push({ n: record.n, state: new KeptState(state) });
     }
+    for (let index = 0; index < later.length; index++) this.keep(later.glance(index));
+    this.checkpoints.unshift(...checkpoints);
     return true;
+  }
+
+  private keep(record: TypedRecord): void {
+    const { log } = this;
+    log.push(record, Math.max(record.time, log.length === 0 ? -Infinity : log.clockAt(log.length - 1)));
+    this.index(record);
+    this.flights.take(record);
   }
 
   get ready(): boolean {
@@ -118,7 +122,8 @@ export class TraceStore {
 
   /** The times that can be shown; undefined while there is no record. */
   get span(): { from: number; to: number } | undefined {
-    return this.clock.length === 0 ? undefined : { from: this.clock[0]!, to: this.clock.at(-1)! };
+    const { log } = this;
+    return log.length === 0 ? undefined : { from: log.clockAt(0), to: log.clockAt(log.length - 1) };
   }
 
   /** The state now. It is the store's own: read it, do not keep or change it. */
@@ -135,32 +140,31 @@ export class TraceStore {
     const nearest = this.checkpointBefore(target);
     // A clock that goes on passes checkpoints: to apply the records in between takes less than to copy a state.
     if (!this.cursor || this.cursor.n > target || (this.cursor.n < nearest.n && target - this.cursor.n > this.limits.checkpointEvery)) {
-      this.cursor = { n: nearest.n, state: structuredClone(nearest.state) };
+      this.cursor = { n: nearest.n, state: nearest.state.copy() };
     }
-    const first = this.records[0]!.n;
-    for (let next = this.cursor.n + 1; next <= target; next++) apply(this.cursor.state, this.records[next - first]!);
+    for (let index = this.cursor.n - this.firstN; index < target - this.firstN; index++) apply(this.cursor.state, this.log.glance(index));
     this.cursor.n = target;
     return this.cursor.state;
   }
 
   record(n: number): TypedRecord | undefined {
-    const first = this.records[0]?.n;
-    return first === undefined ? undefined : this.records[n - first];
+    const index = n - this.firstN - 1;
+    return this.holds(index) ? this.log.at(index) : undefined;
   }
 
   /** The time at which the state after record n is shown. */
   timeOf(n: number): number | undefined {
-    const first = this.records[0]?.n;
-    return first === undefined ? undefined : this.clock[n - first];
+    const index = n - this.firstN - 1;
+    return this.holds(index) ? this.log.clockAt(index) : undefined;
   }
 
   /** n of the last record that is shown at the time; firstN when the time is before all of them. */
   nAt(time: number): number {
     let low = 0;
-    let high = this.clock.length;
+    let high = this.log.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.clock[middle]! <= time) low = middle + 1;
+      if (this.log.clockAt(middle) <= time) low = middle + 1;
       else high = middle;
     }
     return this.firstN + low;
@@ -171,8 +175,7 @@ export class TraceStore {
     const found: TypedRecord[] = [];
     const last = Math.min(n, this.lastN) - this.firstN - 1;
     for (let index = last; index >= 0 && last - index < reach && found.length < limit; index--) {
-      const record = this.records[index]!;
-      if (test(record)) found.push(record);
+      if (test(this.log.glance(index))) found.push(this.log.at(index));
     }
     return found;
   }
@@ -181,9 +184,8 @@ export class TraceStore {
   following(n: number, test: (record: TypedRecord) => boolean, limit: number, reach: number): TypedRecord[] {
     const found: TypedRecord[] = [];
     const first = Math.max(0, n - this.firstN);
-    for (let index = first; index < this.records.length && index - first < reach && found.length < limit; index++) {
-      const record = this.records[index]!;
-      if (test(record)) found.push(record);
+    for (let index = first; index < this.log.length && index - first < reach && found.length < limit; index++) {
+      if (test(this.log.glance(index))) found.push(this.log.at(index));
     }
     return found;
   }
@@ -192,12 +194,17 @@ export class TraceStore {
   replay(begin: (state: State) => void, told: (record: TypedRecord, state: State) => void): void {
     const start = this.checkpoints[0];
     if (!start) return;
-    const state = structuredClone(start.state);
+    const state = start.state.copy();
     begin(state);
-    for (const record of this.records) {
+    for (let index = 0; index < this.log.length; index++) {
+      const record = this.log.glance(index);
       apply(state, record);
       told(record, state);
     }
+  }
+
+  private holds(index: number): boolean {
+    return Number.isInteger(index) && index >= 0 && index < this.log.length;
   }
 
   private index({ node, n }: TypedRecord): void {
@@ -214,20 +221,27 @@ export class TraceStore {
     if (!numbers) return undefined;
     // A node numbers its records without a gap, so that its place is a subtraction away, unless the node began anew in between.
     let high = countUpTo(numbers, record.n - 1);
-    const last = this.record(numbers[high - 1] ?? 0);
-    if (!last) return undefined;
-    const guess = this.record(numbers[high - 1 - (last.seq - cause.seq)] ?? 0);
-    if (guess?.seq === cause.seq) return guess;
-    for (; high > 0; high--) {
-      const found = this.record(numbers[high - 1]!)!;
-      if (found.seq === cause.seq) return found;
-    }
+    const last = this.seqOf(numbers[high - 1]);
+    if (last === undefined) return undefined;
+    const guess = numbers[high - 1 - (last - cause.seq)];
+    if (this.seqOf(guess) === cause.seq) return this.record(guess!);
+    for (; high > 0; high--) if (this.seqOf(numbers[high - 1]) === cause.seq) return this.record(numbers[high - 1]!);
     return undefined;
+  }
+
+  private seqOf(n: number | undefined): number | undefined {
+    const index = (n ?? 0) - this.firstN - 1;
+    return this.holds(index) ? this.log.seqAt(index) : undefined;
   }
 
   /** The first record that names a record as its cause, out of the next reach records. */
   firstEffectOf({ n, node, seq }: TypedRecord, reach = 30_000): TypedRecord | undefined {
-    return this.following(n, ({ cause }) => cause?.seq === seq && cause.node === node, 1, reach)[0];
+    const { log } = this;
+    const first = Math.max(0, n - this.firstN);
+    for (let index = first; index < log.length && index - first < reach; index++) {
+      if (log.causeSeqAt(index) === seq && log.glance(index).cause?.node === node) return log.at(index);
+    }
+    return undefined;
   }
 
   private checkpointBefore(n: number): Checkpoint {
@@ -241,14 +255,12 @@ export class TraceStore {
 
   /** Drops the records up to a checkpoint, so that the first checkpoint stays the state before the first record. */
   private forgetOldest(): void {
-    const surplus = this.records.length - this.limits.records;
+    const surplus = this.log.length - this.limits.records;
     const keepFrom = this.checkpoints.findIndex((checkpoint) => checkpoint.n - this.firstN >= surplus);
     if (keepFrom <= 0) return;
     const dropped = this.checkpoints[keepFrom]!.n - this.firstN;
-    // In place: a copy of a hundred thousand records several times a second is what the garbage would be made of.
-    this.checkpoints.splice(0, keepFrom);
-    this.records.splice(0, dropped);
-    this.clock.splice(0, dropped);
+    for (const { state } of this.checkpoints.splice(0, keepFrom)) state.drop();
+    this.log.drop(dropped);
     this.flights.forget(this.firstN + 1);
     for (const [node, numbers] of this.byNode) {
       const keep = numbers.findIndex((n) => n > this.firstN);

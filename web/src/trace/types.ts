@@ -1,5 +1,5 @@
 // The names that the page uses for what the server sends. The types themselves are generated from the Go code.
-import type { EventByKind, Kind, RecordOf } from './events.gen';
+import type { EventByKind, Kind, RecordOf, TraceRecord, WireRecords, WireSnapshot } from './events.gen';
 
 export type {
   EventByKind as EventData,
@@ -7,8 +7,6 @@ export type {
   LinkChanged as LinkEvent,
   Message,
   TraceRecord as WireRecord,
-  WireFrame as Frame,
-  WireRecords as RecordsFrame,
   WireSnapshot as SnapshotFrame,
   WorldBookie as Bookie,
   WorldBundle as Bundle,
@@ -28,6 +26,13 @@ export type {
   WorldZnode as Znode,
 } from './events.gen';
 
+/** Records of the stream, told one by one. */
+export interface RecordsFrame extends Omit<WireRecords, 'records'> {
+  records: Iterable<TraceRecord>;
+}
+
+export type Frame = WireSnapshot | RecordsFrame;
+
 /** A record as the page keeps it, with its time in milliseconds; a switch on kind narrows data. */
 interface KeptRecord<K extends Kind> extends Pick<RecordOf<K>, 'n' | 'node' | 'seq' | 'cause'> {
   kind: K;
@@ -36,3 +41,6 @@ interface KeptRecord<K extends Kind> extends Pick<RecordOf<K>, 'n' | 'node' | 's
 }
 
 export type TypedRecord = { [K in Kind]: KeptRecord<K> }[Kind];
+
+/** Records as they come, or as they were kept. */
+export type Records = Iterable<TraceRecord | TypedRecord>;

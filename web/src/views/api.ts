@@ -13,7 +13,6 @@ import type {
   SituationSummary,
   TraceRecord,
   WireClusterState,
-  WireEvents,
   WireLabs,
   WireLink,
   WireLinks,
@@ -27,6 +26,9 @@ import type {
   WorkloadCounts,
   WorkloadStatus,
 } from '../trace/events.gen';
+import { typed } from '../trace/decode';
+import { giveAway, reader } from '../trace/json';
+import { RecordLog } from '../trace/record-log';
 import type { State } from '../trace/types';
 
 export type { LabDetail, LabImported, LabSummary, LabVerdict as Verdict, NodeStatus as Node, NotesPage as Note, WireSource as Source, WorkloadCounts as WorkloadSide, WorkloadStatus as Workload, SituationRun, SituationSummary };
@@ -137,14 +139,22 @@ export async function importProgress(file: File): Promise<LabImported> {
 const PAGE = 5000;
 
 /** The records after one and up to another, as far as they are still at hand; undefined when the first ones are not. Tells how many there are so far. */
-export async function recordsBetween(after: number, upTo: number, tell?: (fetched: number) => void): Promise<TraceRecord[] | undefined> {
-  const records: TraceRecord[] = [];
+export async function recordsBetween(after: number, upTo: number, tell?: (fetched: number) => void): Promise<RecordLog | undefined> {
+  const records = new RecordLog();
   while (after < upTo) {
-    const page = await request<WireEvents>('GET', `events?after=${after}&limit=${Math.min(PAGE, upTo - after)}`);
-    const fresh = (page.records ?? []).filter(({ n }) => n > after && n <= upTo);
-    if (fresh.length === 0 || fresh[0]!.n !== after + 1) return undefined;
-    records.push(...fresh);
-    after = fresh.at(-1)!.n;
+    const response = await fetch(`${BASE}events?after=${after}&limit=${Math.min(PAGE, upTo - after)}`, { headers: { accept: 'application/json' } });
+    const before = records.length;
+    if (!response.ok) return answerOf(response);
+    const bytes = await response.arrayBuffer();
+    // One by one, and kept as bytes: all of them as objects would be most of what the page ever needs.
+    for (const record of (reader.readWithList(new Uint8Array(bytes), 'records').records ?? []) as Iterable<TraceRecord>) {
+      if (record.n <= after || record.n > upTo) continue;
+      if (record.n !== after + 1) return undefined;
+      records.push(typed(record));
+      after = record.n;
+    }
+    giveAway(bytes);
+    if (records.length === before) return undefined;
     tell?.(records.length);
   }
   return records;

@@ -1,4 +1,4 @@
-import type { SnapshotFrame, WireRecord } from '../trace/types';
+import type { Records, SnapshotFrame, WireRecord } from '../trace/types';
 import type { Telling } from './telling';
 
 /** Records that are fetched to fill the gap of a page that slept; after a longer one it begins anew. */
@@ -6,7 +6,7 @@ const GAP_LIMIT = 40_000;
 /** Records that may arrive meanwhile. */
 const HELD_LIMIT = 40_000;
 
-type Fetch = (after: number, upTo: number) => Promise<WireRecord[] | undefined>;
+type Fetch = (after: number, upTo: number) => Promise<Records | undefined>;
 
 /**
  * What a snapshot in the middle of a stream leaves out is fetched, so that the trace at hand stays whole and the clock where it is. While
@@ -39,15 +39,15 @@ export class CatchUp {
   }
 
   /** Holds records back while the gap is being filled. */
-  hold(records: WireRecord[]): void {
-    this.held.push(...records);
+  hold(records: Iterable<WireRecord>): void {
+    for (const record of records) this.held.push(record);
     if (this.held.length > HELD_LIMIT) this.giveUp();
   }
 
   private async fill(frame: SnapshotFrame): Promise<void> {
     const { store } = this.telling;
     const last = store.record(store.lastN);
-    let records: WireRecord[] | undefined;
+    let records: Records | undefined;
     try {
       // From the last one that is at hand, to see that it is the same: twinlog may have been started anew.
       records = await this.fetch(last ? last.n - 1 : store.lastN, frame.n);
@@ -55,7 +55,7 @@ export class CatchUp {
       records = undefined;
     }
     if (this.wanted !== frame) return;
-    const first = records?.[0];
+    const [first] = records ?? [];
     const same = !last || (first?.n === last.n && first.node === last.node && first.seq === last.seq);
     if (!records || !same) return this.giveUp();
     this.telling.append(records);

@@ -7,7 +7,7 @@ import { Pixels } from '../draw/pixels';
 import { Sprites } from '../draw/sprites';
 import type { Light } from '../scene/invariants';
 import { concernedBy, NOTHING_CONCERNED, type Concerned } from '../scene/concerned';
-import { noFlow, packetsAt, type Flow, type PacketScene } from '../scene/packets';
+import { noFlow, PacketPool, packetsAt, type Flow, type PacketScene } from '../scene/packets';
 import type { DisturbedLink } from '../scene/links';
 import { paceOf } from '../scene/pace';
 import { keepUnchanged } from '../scene/unchanged';
@@ -17,7 +17,7 @@ import type { Sentence } from '../scene/story';
 import { Connection, type ConnectionState } from '../trace/connection';
 import { Playback, type Mode } from '../trace/playback';
 import { parseTime } from '../trace/decode';
-import type { Frame, SnapshotFrame } from '../trace/types';
+import type { Frame, SnapshotFrame, WireRecord } from '../trace/types';
 import { recordsBetween } from './api';
 import { CatchUp } from './catch-up';
 import { CloserLook } from './closer.svelte';
@@ -103,6 +103,7 @@ export class Classroom {
   private playback = this.livePlayback;
   private readonly stream: Connection;
   private readonly anchors = new Anchors();
+  private readonly packets = new PacketPool();
   private context: CanvasRenderingContext2D | undefined;
   private palette: Palette | undefined;
   private pixels: Pixels | undefined;
@@ -292,11 +293,19 @@ export class Classroom {
       return;
     }
     const now = performance.now();
-    const newest = frame.records.at(-1);
-    if (newest) this.livePlayback.observe(parseTime(newest.at), now);
-    this.frames.records += frame.records.length;
-    if (this.catchUp.busy) this.catchUp.hold(frame.records);
-    else this.live.append(frame.records);
+    if (this.catchUp.busy) this.catchUp.hold(this.counted(frame.records, now));
+    else this.live.append(this.counted(frame.records, now));
+  }
+
+  /** Hands records on, one by one; the newest of them tells the server's time. */
+  private *counted(records: Iterable<WireRecord>, now: number): Generator<WireRecord, void, void> {
+    let at: string | undefined;
+    for (const record of records) {
+      this.frames.records++;
+      at = record.at;
+      yield record;
+    }
+    if (at !== undefined) this.livePlayback.observe(parseTime(at), now);
   }
 
   /** What the stream left out, because this page slept or was too slow, is at hand again; or it is not, and the trace began anew. */
@@ -385,7 +394,7 @@ export class Classroom {
   private packetsNow(): PacketScene {
     const { time, speed } = this.playback;
     const minFlight = FLIGHT_MS * speed;
-    return packetsAt(this.store.flights.around(time, minFlight), time, { minFlight, limit: PACKET_LIMIT, hidden: this.hiddenFlows });
+    return packetsAt(this.store.flights.around(time, minFlight), time, { minFlight, limit: PACKET_LIMIT, hidden: this.hiddenFlows }, this.packets);
   }
 
   private publish(now: number, n: number, flying: PacketScene | undefined): void {

@@ -2,7 +2,7 @@ import { Invariants } from '../scene/invariants';
 import { Series } from '../scene/series';
 import { Story } from '../scene/story';
 import { TraceStore, type StoreLimits } from '../trace/store';
-import type { SnapshotFrame, State, TypedRecord, WireRecord } from '../trace/types';
+import type { Records, SnapshotFrame, State } from '../trace/types';
 
 /** A trace with all that is folded from its records: the live one, or a recorded run. */
 export class Telling {
@@ -27,8 +27,8 @@ export class Telling {
     this.changed = true;
   }
 
-  /** Takes records in order; returns those that were new. */
-  append(records: WireRecord[]): TypedRecord[] {
+  /** Takes records in order; returns how many were new. */
+  append(records: Records): number {
     return this.store.append(records, (record, state) => {
       if (this.story.take(record, state)) this.changed = true;
       this.invariants.take(record, state);
@@ -37,7 +37,7 @@ export class Telling {
   }
 
   /** Puts the run's earlier records in front; false when they do not fit. What is folded begins where the records begin, so it is folded anew. */
-  prepend(records: WireRecord[], base?: { n: number; state: State }): boolean {
+  prepend(records: Records & { readonly length: number }, base?: { n: number; state: State }): boolean {
     const earlier = new Story();
     if (base) earlier.begin(base.state);
     if (!this.store.prepend(records, (record, state) => earlier.take(record, state), base)) return false;

@@ -11,6 +11,12 @@ export function put<T>(map: Record<string, T>, key: string | number, value: T): 
   return value;
 }
 
+/** As put, for the many names that are written down in the code. */
+export function give(to: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__') put(to, name, value);
+  else to[name] = value;
+}
+
 export function events(folded: number | undefined): number {
   return Math.max(1, folded ?? 0);
 }
