@@ -132,7 +132,7 @@ describe('a famous situation', () => {
   });
 
   it('leads back to what came of a step, and is watched again', async () => {
-    const mode = () => page.getByRole('group', { name: 'Time' }).getAttribute('data-mode');
+    const mode = () => page.getByRole('group', { name: 'Timeline' }).getAttribute('data-mode');
     await panel().getByRole('button', { name: /^The ensemble changes: / }).click();
     await page.locator('.story [aria-current]', { hasText: /Ledger \d+ goes on without bookie-\d/ }).waitFor();
     expect(await mode()).toBe('paused');
