@@ -21,7 +21,7 @@ import (
 	"twinlog/engine/trace"
 )
 
-// Brokers crash, freeze and lose links at random while a client produces with acks=all. In the end every acknowledged record is there once,
+// Brokers crash, freeze, lose links and find damage on their disks at random while a client produces with acks=all. In the end every acknowledged record is there once,
 // and the three logs are the same, byte for byte. KAFKA_CHAOS_SEED=100 runs the eight seeds from 100 on.
 func TestChaos(t *testing.T) {
 	first, _ := strconv.ParseUint(os.Getenv("KAFKA_CHAOS_SEED"), 10, 64)
@@ -136,7 +136,7 @@ func TestFrozenLeaderIsFenced(t *testing.T) {
 func (c *cluster) disturb(random *rand.Rand) {
 	id := random.Int32N(3) + 1
 	length := time.Duration(random.IntN(15_000)) * time.Millisecond
-	switch random.IntN(4) {
+	switch random.IntN(5) {
 	case 0:
 		c.kill(id)
 		time.Sleep(length)
@@ -156,6 +156,11 @@ func (c *cluster) disturb(random *rand.Rand) {
 	case 3:
 		c.stop(id)
 		time.Sleep(length / 4)
+		c.await(c.start(id))
+	case 4: // what nobody else had would be lost
+		c.eventually("all replicas are in sync", func() bool { _, isr := c.leader("orders", 0); return len(isr) == 3 })
+		c.spoil(id, orders)
+		c.kill(id)
 		c.await(c.start(id))
 	}
 	time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -36,15 +37,31 @@ func (c *cluster) fill(topic string, partition int32) (values []string) {
 	return values
 }
 
-// spoil turns a bit over in the middle of a partition's log.
+// spoil turns a bit over in a record in the middle of a partition's log.
 func (c *cluster) spoil(id int32, name trace.KafkaPartition) {
 	c.t.Helper()
 	node := c.nodes[id]
-	info, err := node.faults.Stat(name.String() + firstSegment)
-	if err == nil {
-		err = node.faults.FlipBit(name.String()+firstSegment, info.Size()/2, 3)
-	}
+	file, err := node.faults.OpenFile(name.String()+firstSegment, os.O_RDONLY)
 	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer file.Close()
+	size, err := file.Size()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	bytes := make([]byte, size)
+	if _, err := file.ReadAt(bytes, 0); err != nil {
+		c.t.Fatal(err)
+	}
+	end := int64(0)
+	records.Each(bytes, func(_ records.Header, batch []byte) error {
+		if end < size/2 {
+			end += int64(len(batch))
+		}
+		return nil
+	})
+	if err := node.faults.FlipBit(name.String()+firstSegment, end-1, 3); err != nil {
 		c.t.Fatal(err)
 	}
 }

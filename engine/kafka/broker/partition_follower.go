@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"twinlog/engine/commitlog"
@@ -27,7 +28,7 @@ func (p *partition) appendAsFollower(epoch int32, batches []byte, leaderHighWate
 	}
 	now := time.Now()
 	before := p.log.Next()
-	whole, count, err := wholeBatches(batches, before)
+	whole, count, err := wholeBatches(batches, before, epoch)
 	if err != nil {
 		return err
 	}
@@ -51,15 +52,19 @@ func (p *partition) appendAsFollower(epoch int32, batches []byte, leaderHighWate
 	return nil
 }
 
-// wholeBatches verifies what came over the network and leaves out a batch that is cut off at the end.
-func wholeBatches(batches []byte, next int64) (whole []byte, count int, err error) {
+// wholeBatches verifies what came over the network and leaves out a batch that is cut off at the end. The leader epoch is in no checksum;
+// one after the leader's own is damaged, and in the log it would make this replica part from its leader at every fetch.
+func wholeBatches(batches []byte, next int64, epoch int32) (whole []byte, count int, err error) {
 	size := 0
 	err = records.Each(batches, func(h records.Header, batch []byte) error {
 		if err := commitlog.Verify(records.Framing{}, batch); err != nil {
 			return err
 		}
-		if h.BaseOffset < next {
+		switch {
+		case h.BaseOffset < next:
 			return errors.New("the leader sent what the log has already")
+		case h.LeaderEpoch > epoch:
+			return fmt.Errorf("the leader of epoch %d sent a batch of epoch %d: its header is damaged", epoch, h.LeaderEpoch)
 		}
 		size += len(batch)
 		count += int(h.Count)

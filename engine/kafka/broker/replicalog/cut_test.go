@@ -124,3 +124,25 @@ func contents(l *Log) (all []byte, err error) {
 	}
 	return all, nil
 }
+
+// The leader epoch of a batch is in no checksum. A flipped bit in it must not make the log believe in an epoch that never was: its followers
+// would part from it.
+func TestADamagedLeaderEpochIsNotBelieved(t *testing.T) {
+	d := disk.NewMemory()
+	l := open(t, d)
+	for epoch := range int32(3) {
+		add(t, l, epoch, -1, 0, 2)
+		add(t, l, epoch, -1, 0, 2)
+	}
+	want := fmt.Sprint(l.Epochs().Entries())
+	size := l.Records().Size() / 6
+	l.Abandon()
+	if err := disk.NewFaults(d).FlipBit("orders-0/00000000000000000000.log", 2*size+13, 3); err != nil { // where epoch 1 begins
+		t.Fatal(err)
+	}
+	l = open(t, d)
+	if got := fmt.Sprint(l.Epochs().Entries()); got != want {
+		t.Errorf("the epochs are %v, not %v", got, want)
+	}
+	l.Abandon()
+}

@@ -145,8 +145,16 @@ func (l *Log) loadProducers(now time.Time) error {
 
 const replayChunk = 1 << 20
 
-// replay notes the producers and leader epochs of all batches from an offset on.
+// replay notes the producers and leader epochs of all batches from an offset on. A batch's leader epoch is not under its checksum, so one
+// that begins an epoch is believed when the next one is not of an earlier epoch: epochs only grow along a log.
 func (l *Log) replay(from int64, now time.Time) error {
+	begins := replica.EpochStart{Epoch: replica.Undefined}
+	believe := func() {
+		if begins.Epoch > l.epochs.Latest() {
+			l.epochs.Assign(begins.Epoch, begins.Start)
+		}
+	}
+	defer believe() // in the last one, which nothing contradicts
 	for from < l.records.Next() {
 		section, err := l.records.Read(from, replayChunk)
 		if err != nil {
@@ -161,7 +169,11 @@ func (l *Log) replay(from int64, now time.Time) error {
 			return nil
 		}
 		err = records.Each(bytes, func(h records.Header, _ []byte) error {
-			l.note(h, now)
+			l.producers.Appended(BatchOf(h), now)
+			if h.LeaderEpoch >= begins.Epoch {
+				believe()
+			}
+			begins = replica.EpochStart{Epoch: h.LeaderEpoch, Start: h.BaseOffset}
 			from = h.LastOffset() + 1
 			return nil
 		})
