@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -118,20 +119,20 @@ const configTimeout = 5 * time.Second
 
 // readTopicConfig makes sure that a topic's configuration is known before its first log is made.
 func (c *control) readTopicConfig(topic kmsg.LeaderAndISRRequestTopicState) {
-	for _, state := range topic.PartitionStates {
-		if c.broker.replicas.find(topic.Topic, state.Partition) != nil {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), configTimeout)
-		defer cancel()
-		config, err := c.broker.coordination.newTopicConfig(ctx, topic.Topic)
-		if err != nil {
-			c.broker.logger.Warn("a topic's configuration cannot be read", "topic", topic.Topic, "error", err)
-			return
-		}
-		c.broker.topicConfigs.setTopic(topic.Topic, config)
+	isNew := func(state kmsg.LeaderAndISRRequestTopicPartition) bool {
+		return c.broker.replicas.find(topic.Topic, state.Partition) == nil
+	}
+	if !slices.ContainsFunc(topic.PartitionStates, isNew) {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), configTimeout)
+	defer cancel()
+	config, err := c.broker.coordination.newTopicConfig(ctx, topic.Topic)
+	if err != nil {
+		c.broker.logger.Warn("a topic's configuration cannot be read", "topic", topic.Topic, "error", err)
+		return
+	}
+	c.broker.topicConfigs.setTopic(topic.Topic, config)
 }
 
 // updateMetadata replaces what this broker tells clients about the cluster.

@@ -5,5 +5,5 @@
 //	interbroker/  one broker asks another
 //	this package  replicas on their logs, fetchers, one file a request kind (produce.go, fetch.go, list_offsets.go …)
 //
-// The decisions about high watermark, ISR and truncation are in the pure package kafka/replica.
+// The decisions about high watermark, ISR, truncation and damaged logs are in the pure package kafka/replica.
 package broker
