@@ -37,6 +37,10 @@ export class ZooKeeperClient {
     await this.request(1, [text(path), text(data), ...anybody, int(ephemeral ? 1 : 0)]);
   }
 
+  async delete(path: string): Promise<void> {
+    await this.request(2, [text(path), int(-1)]);
+  }
+
   /** Reads a znode and asks to be told once when it changes. */
   async watch(path: string): Promise<void> {
     await this.request(4, [text(path), Buffer.from([1])]);
