@@ -106,7 +106,8 @@ func encodeAnswer(question Question, answer any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("put the answer about the %s into JSON: %w", question.What, err)
 	}
 	if len(text) > maxAnswer {
-		return nil, sentence.Error(ErrRefused, "answerTooLarge", `what is known of "{thing}" has {bytes} {bytes|byte|bytes}; shown are at most {most}`, question.File+question.Thing, len(text), maxAnswer)
+		return nil, sentence.Error(ErrRefused, "answerTooLarge",
+			`what is known of "{thing}" has {bytes} {bytes|byte|bytes}; shown are at most {most}`, question.File+question.Thing, len(text), maxAnswer)
 	}
 	return text, nil
 }

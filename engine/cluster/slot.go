@@ -62,7 +62,8 @@ type SlotConfig struct {
 // NewSlot returns an empty slot: its node is stopped.
 func NewSlot(config SlotConfig) *Slot {
 	s := &Slot{
-		name: config.Node.Name(), role: config.Node.Role, id: config.Node.ID, config: config.Node, fabric: config.Fabric, files: config.Disk, tracer: config.Tracer, logger: config.Logger, make: config.Make,
+		name: config.Node.Name(), role: config.Node.Role, id: config.Node.ID, config: config.Node,
+		fabric: config.Fabric, files: config.Disk, tracer: config.Tracer, logger: config.Logger, make: config.Make,
 		turn: make(chan struct{}, 1), state: StateStopped,
 	}
 	if s.logger == nil {

@@ -214,8 +214,8 @@ func (p placement) over(promised string, reports map[string]BrokerData, now time
 	if !alive || now.Sub(p.at) >= placementMemory || p.age(report) > placementFollowed {
 		return true
 	}
-	for _, report := range reports {
-		if p.age(report) > 0 && slices.Contains(report.Bundles, promised) {
+	for _, other := range reports {
+		if p.age(other) > 0 && slices.Contains(other.Bundles, promised) {
 			return true
 		}
 	}
