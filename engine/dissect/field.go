@@ -2,11 +2,12 @@ package dissect
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"twinlog/engine/sentence"
 )
 
 // Field is one field.
@@ -30,6 +31,8 @@ type Message struct {
 	Fields   []Field `json:"fields"`
 	// Problem is why not all bytes are taken apart; empty when they are.
 	Problem string `json:"problem,omitempty"`
+	// Said is what Problem says.
+	Said *sentence.Sentence `json:"said,omitempty"`
 }
 
 // The bounds of what is taken apart.
@@ -42,8 +45,8 @@ const (
 )
 
 var (
-	errEnd     = errors.New("the bytes end here")
-	errTooMany = fmt.Errorf("more than %d fields, or fields too deep in each other", maxFields)
+	errEnd     = sentence.Error(nil, "bytesEnd", "the bytes end here")
+	errTooMany = sentence.Error(nil, "tooManyFields", "more than {count} {count|field|fields}, or fields too deep in each other", maxFields)
 )
 
 // reader goes through bytes and notes where what it read lies. After the first error it reads nothing more.
@@ -168,10 +171,15 @@ func (r *reader) blob(name string, size int) Field {
 func (r *reader) finish(m *Message) {
 	switch {
 	case r.err != nil:
-		m.Problem = fmt.Sprintf("at byte %d: %v", r.at, r.err)
+		m.cannot(sentence.Of("undecodedAt", "at byte {at}: {why}", strconv.Itoa(r.at), r.err))
 	case r.remaining() > 0:
-		m.Problem = fmt.Sprintf("at byte %d: %d bytes follow that belong to no field", r.at, r.remaining())
+		m.cannot(sentence.Of("bytesOfNoField", "at byte {at}: {count} {count|byte follows that belongs|bytes follow that belong} to no field", strconv.Itoa(r.at), r.remaining()))
 	}
+}
+
+// cannot tells why not all of a message is taken apart.
+func (m *Message) cannot(why sentence.Sentence) {
+	m.Problem, m.Said = why.String(), &why
 }
 
 // text is what bytes are as a value: text in so far as they are, else hexadecimal.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"twinlog/engine/sentence"
 )
 
 // A Kafka message on the wire, request and response:
@@ -24,7 +26,7 @@ func kafkaMessage(bytes []byte, key, version int16, response bool) Message {
 	api := kafkaAPIs()[key]
 	if api == nil {
 		m.Name = fmt.Sprintf("API key %d", key)
-		m.Problem = "the fields of this request are not in the table"
+		m.cannot(sentence.Of("requestNotInTable", "the fields of this request are not in the table"))
 		return m
 	}
 	m.Name = api.name
@@ -139,7 +141,7 @@ func (r *kafkaReader) field(shape kafkaField) Field {
 	case "bytes":
 		r.string(&f, 4)
 	default:
-		r.fail(fmt.Errorf("a field of type %s", shape.kind))
+		r.fail(sentence.Error(nil, "fieldOfType", "a field of type {type}", fmt.Sprint(shape.kind)))
 	}
 	f.Size = r.at - f.At
 	return f
@@ -150,7 +152,7 @@ func (r *kafkaReader) length(size int) int {
 	if r.flexible {
 		length := r.uvarint()
 		if length > math.MaxInt32 {
-			r.fail(fmt.Errorf("a length of %d", length))
+			r.fail(sentence.Error(nil, "lengthOf", "a length of {length}", strconv.FormatInt(int64(length), 10)))
 			return -1
 		}
 		return int(length) - 1

@@ -1,8 +1,8 @@
 package dissect
 
 import (
-	"fmt"
 
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -20,10 +20,11 @@ func Captured(frame trace.CapturedFrame) (m Message) {
 	case "raft":
 		m = raftMessage(frame.Bytes)
 	default:
-		m = Message{Protocol: frame.Protocol, Problem: fmt.Sprintf("messages of %q are not taken apart", frame.Protocol)}
+		m = Message{Protocol: frame.Protocol}
+		m.cannot(sentence.Of("protocolNotKnown", `messages of "{protocol}" are not taken apart`, frame.Protocol))
 	}
 	if frame.Size > int64(len(frame.Bytes)) {
-		m.Problem = ""
+		m.Problem, m.Said = "", nil
 	}
 	if m.Fields == nil {
 		m.Fields = []Field{}

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"twinlog/engine/sentence"
 )
 
 // insides say what is in a bytes field of a protobuf message, by the field's full name.
@@ -81,7 +83,7 @@ func protobufValue(r *reader, f *Field, d protoreflect.FieldDescriptor, wireType
 	case protowire.BytesType:
 		protobufBytes(r, f, d, inside)
 	default:
-		r.fail(fmt.Errorf("a field of wire type %d", wireType))
+		r.fail(sentence.Error(nil, "fieldOfWireType", "a field of wire type {type}", strconv.Itoa(int(wireType))))
 	}
 }
 

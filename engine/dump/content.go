@@ -10,6 +10,7 @@ import (
 
 	"twinlog/engine/dissect"
 	"twinlog/engine/kafka/broker/records"
+	"twinlog/engine/sentence"
 )
 
 // Content is a page of a file, for programs: the frames of a segment, or the lines that put any other file in words.
@@ -58,8 +59,9 @@ type BatchRecord struct {
 	Timestamp int64   `json:"timestamp"`
 	Key       *string `json:"key"`
 	Value     *string `json:"value"`
-	// Meaning of a record of __consumer_offsets.
-	Meaning string `json:"meaning,omitempty"`
+	// Meaning of a record of __consumer_offsets, and the sentence that it is.
+	Meaning string             `json:"meaning,omitempty"`
+	Said    *sentence.Sentence `json:"said,omitempty"`
 }
 
 // Torn is what follows the last whole frame: a write under way, what a crash left, or, with Ahead, nothing that was torn.
@@ -198,7 +200,7 @@ func Open(file io.ReaderAt, name string, size, at int64) (opened Opened, err err
 		bytes = bytes[:min(len(bytes), maxDissected)]
 		opened = Opened{Message: kind.dissect(bytes), Bytes: append([]byte{}, bytes...), Size: frame.Size}
 		if opened.Size > len(opened.Bytes) {
-			opened.Problem = ""
+			opened.Problem, opened.Said = "", nil
 		}
 		found = true
 		return errEnough
@@ -234,7 +236,8 @@ func describeFrame(frame *Frame, kind kind, bytes []byte) {
 	err = records.EachRecord(bytes, func(r records.Record) bool {
 		shown := BatchRecord{Offset: r.Offset, Timestamp: r.Timestamp, Key: shownBytes(r.Key), Value: shownBytes(r.Value)}
 		if kind.name == "offsets" {
-			shown = BatchRecord{Offset: r.Offset, Timestamp: r.Timestamp, Meaning: shorten(kind.meaning(r), maxLine)}
+			said := kind.meaning(r)
+			shown = BatchRecord{Offset: r.Offset, Timestamp: r.Timestamp, Meaning: shorten(said.String(), maxLine), Said: &said}
 		}
 		frame.Batch.Shown = append(frame.Batch.Shown, shown)
 		return len(frame.Batch.Shown) < shownRecords

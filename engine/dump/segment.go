@@ -17,6 +17,7 @@ import (
 	"twinlog/engine/pulsar/broker"
 	"twinlog/engine/pulsar/ledger"
 	"twinlog/engine/pulsar/managedledger"
+	"twinlog/engine/sentence"
 )
 
 // kind is one sort of segment.
@@ -27,8 +28,8 @@ type kind struct {
 	belongs  func(first []byte) bool // tells the kind from others whose frames have the same shape
 	describe func(frame []byte) string
 	dissect  func(frame []byte) dissect.Message
-	meaning  func(records.Record) string // of __consumer_offsets
-	ahead    bool                        // such logs are filled with zeros ahead of their ends
+	meaning  func(records.Record) sentence.Sentence // of __consumer_offsets
+	ahead    bool                                   // such logs are filled with zeros ahead of their ends
 }
 
 func always([]byte) bool { return true }
@@ -39,7 +40,9 @@ func kindsOf(name string) []kind {
 	if strings.HasPrefix(path.Base(path.Dir(filepath.ToSlash(name))), "__consumer_offsets-") {
 		partition.name, partition.about = "offsets", "a segment of __consumer_offsets; a record is a group's newest state, or how far it got in a partition"
 		partition.meaning = groupcoordinator.Describe
-		partition.describe = func(batch []byte) string { return records.DescribeWith(batch, groupcoordinator.Describe) }
+		partition.describe = func(batch []byte) string {
+			return records.DescribeWith(batch, func(r records.Record) string { return groupcoordinator.Describe(r).String() })
+		}
 	}
 	return []kind{
 		partition,

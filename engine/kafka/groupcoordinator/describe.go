@@ -4,69 +4,73 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"twinlog/engine/kafka/broker/records"
+	"twinlog/engine/sentence"
 )
 
 // Describe says in words what a record of __consumer_offsets holds.
-func Describe(r records.Record) string {
+func Describe(r records.Record) sentence.Sentence {
 	if len(r.Key) < 2 {
-		return fmt.Sprintf("a key of %d bytes", len(r.Key))
+		return sentence.Of("keyOfBytes", "a key of {count} {count|byte|bytes}", len(r.Key))
 	}
 	switch version := int16(binary.BigEndian.Uint16(r.Key)); version {
 	case 0, 1:
 		var key kmsg.OffsetCommitKey
 		if err := key.ReadFrom(r.Key); err != nil {
-			return "an offset's key: " + err.Error()
+			return sentence.Of("notAnOffsetKey", "an offset's key: {why}", err)
 		}
-		return fmt.Sprintf("group %q, %s-%d: %s", key.Group, key.Topic, key.Partition, describeOffset(r.Value))
+		return sentence.Of("offsetOfGroup", `group "{group}", {topic}-{partition}: {what}`, key.Group, key.Topic, strconv.Itoa(int(key.Partition)), describeOffset(r.Value))
 	case groupKeyVersion:
 		var key kmsg.GroupMetadataKey
 		if err := key.ReadFrom(r.Key); err != nil {
-			return "a group's key: " + err.Error()
+			return sentence.Of("notAGroupKey", "a group's key: {why}", err)
 		}
-		return fmt.Sprintf("group %q: %s", key.Group, describeGroup(r.Value))
+		return sentence.Of("stateOfGroup", `group "{group}": {what}`, key.Group, describeGroup(r.Value))
 	default:
-		return fmt.Sprintf("a key of version %d, which is not known", version)
+		return sentence.Of("keyOfVersion", "a key of version {version}, which is not known", int(version))
 	}
 }
 
-func describeOffset(value []byte) string {
+func describeOffset(value []byte) sentence.Sentence {
 	if value == nil {
-		return "the committed offset is deleted (tombstone)"
+		return sentence.Of("offsetDeleted", "the committed offset is deleted (tombstone)")
 	}
 	offset, err := readOffset(value)
 	if err != nil {
-		return err.Error()
+		return sentence.Of("notReadable", "{why}", err)
 	}
-	text := fmt.Sprintf("committed offset %d", offset.Offset)
+	committed, at := strconv.FormatInt(offset.Offset, 10), offset.CommittedAt.UTC().Format(time.TimeOnly)
+	epoch := "–"
 	if offset.LeaderEpoch >= 0 {
-		text += fmt.Sprintf(", leader epoch %d", offset.LeaderEpoch)
+		epoch = strconv.Itoa(int(offset.LeaderEpoch))
 	}
 	if offset.Metadata != "" {
-		text += fmt.Sprintf(", metadata %q", offset.Metadata)
+		return sentence.Of("offsetCommittedWith", `committed offset {offset}, leader epoch {epoch}, metadata "{metadata}", at {at}`, committed, epoch, offset.Metadata, at)
 	}
-	return text + ", at " + offset.CommittedAt.UTC().Format(time.TimeOnly)
+	return sentence.Of("offsetCommitted", "committed offset {offset}, leader epoch {epoch}, at {at}", committed, epoch, at)
 }
 
-func describeGroup(value []byte) string {
+func describeGroup(value []byte) sentence.Sentence {
 	if value == nil {
-		return "the group is deleted (tombstone)"
+		return sentence.Of("groupIsDeleted", "the group is deleted (tombstone)")
 	}
 	metadata, err := readGroup(slices.Clone(value))
 	if err != nil {
-		return err.Error()
+		return sentence.Of("notReadable", "{why}", err)
 	}
+	generation := strconv.Itoa(int(metadata.Generation))
 	if len(metadata.Members) == 0 {
-		return fmt.Sprintf("generation %d, no members", metadata.Generation)
+		return sentence.Of("groupOfNobody", "generation {generation}, no members", generation)
 	}
 	var members []string
 	for _, member := range metadata.Members {
 		members = append(members, fmt.Sprintf("%s (client id %q)", member.ID, member.ClientID))
 	}
-	return fmt.Sprintf("generation %d, assignor %q, leader %s, members: %s", metadata.Generation, metadata.Protocol, metadata.Leader, strings.Join(members, ", "))
+	return sentence.Of("groupOfMembers", `generation {generation}, assignor "{assignor}", leader {leader}, members: {members}`,
+		generation, metadata.Protocol, metadata.Leader, members)
 }

@@ -1,3 +1,4 @@
+import type { Sentence } from '../trace/events.gen';
 import type { State } from '../trace/types';
 import type { Thing } from './things';
 
@@ -20,6 +21,8 @@ export interface Dissected {
   version: string;
   fields: Field[];
   problem?: string;
+  /** What the problem says, or why not all was taken apart. */
+  said?: Sentence;
 }
 
 /** A message, or a frame, with its bytes. */
@@ -36,6 +39,7 @@ export interface BatchRecord {
   key: string | null;
   value: string | null;
   meaning?: string;
+  said?: Sentence;
 }
 
 export interface Batch {
