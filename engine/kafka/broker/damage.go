@@ -22,6 +22,8 @@ type damagedLog struct {
 	replica.Damage
 	at   *commitlog.CorruptError // the first damaged place that is known; nil: none, but offsets are missing at the end
 	told bool                    // that the replica steps aside
+	// suspected: nothing is known to be damaged or gone. It may be, since the broker did not stop in order.
+	suspected bool
 }
 
 // add takes another damaged place into account. Segments' names are in the order of their offsets.
@@ -94,11 +96,13 @@ func (p *partition) course(a replica.Assignment) replica.Course {
 
 // stepAside refuses a role, so that the controller takes this replica out of the ISR. Until it does, what is whole is served.
 func (p *partition) stepAside() *kerr.Error {
-	if !p.damaged.told {
-		p.damaged.told = true
+	if !p.damaged.told && p.damaged.suspected {
+		p.logger.Info("the broker did not stop in order: the controller is asked to take this replica out of the ISR, as its log may lack its end")
+	} else if !p.damaged.told {
 		p.logger.Warn("the log is damaged: the controller is asked to take this replica out of the ISR")
 		p.emitDamaged("stepsAside", p.log.Next())
 	}
+	p.damaged.told = true
 	return kerr.KafkaStorageError
 }
 
@@ -120,7 +124,9 @@ func (p *partition) beginAnew() *kerr.Error {
 		}
 		p.deps.tracer.Emit(trace.KafkaTruncated{KafkaPartition: p.name, From: before, To: next, LeaderEpoch: p.view.Load().LeaderEpoch})
 	}
-	p.emitDamaged("beginsAnew", p.log.Next())
+	if !p.damaged.suspected {
+		p.emitDamaged("beginsAnew", p.log.Next())
+	}
 	p.apply(replica.Effects{}, change{})
 	return nil
 }
@@ -136,10 +142,20 @@ func (p *partition) cannotTruncate(corrupt *commitlog.CorruptError) {
 	p.deps.damaged()
 }
 
-// lostEnd tells whether a log that was just opened seems to end earlier than in the broker's last life: its tail was damaged and is cut
-// (which may be a batch that a crash left half-written, so that nothing is lost), or offsets are missing that had been committed.
-func lostEnd(log *replicalog.Log, highWatermark int64) bool {
-	return log.Lost() != nil || log.Next() < highWatermark
+// suspect is what to think of a log that was just opened; nil when the broker's last life ended in order, with all logs synced. After a
+// crash of the machine the end may be gone, without a trace when the log ends with a whole batch now. The controller takes a broker that
+// went away out of all ISRs, so that this is of no account; not so when the controller itself was on it and nobody saw it go.
+func suspect(log *replicalog.Log, highWatermark int64) *damagedLog {
+	damage := replica.Damage{Epoch: replica.Undefined, Readable: true}
+	switch {
+	case log.Lost() != nil: // maybe only a batch that was half-written
+		return &damagedLog{Damage: damage, at: log.Lost()}
+	case log.Next() < highWatermark: // what had been committed is missing
+		return &damagedLog{Damage: damage}
+	case !log.ClosedInOrder():
+		return &damagedLog{Damage: damage, suspected: true}
+	}
+	return nil
 }
 
 // logDirEvents asks the controller to look after this broker's replicas, by a notice in the ensemble: it then sends LeaderAndIsr for all of

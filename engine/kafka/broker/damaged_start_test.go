@@ -3,6 +3,7 @@ package broker_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"twinlog/engine/disk"
 	"twinlog/engine/kafka/broker/records"
 	"twinlog/engine/trace"
 )
@@ -46,6 +48,14 @@ func (c *cluster) spoil(id int32, name trace.KafkaPartition) {
 		c.t.Fatal(err)
 	}
 	defer file.Close()
+	if err := node.faults.FlipBit(name.String()+firstSegment, c.middle(file)-1, 3); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// middle is where a batch ends in the middle of a log.
+func (c *cluster) middle(file disk.File) (end int64) {
+	c.t.Helper()
 	size, err := file.Size()
 	if err != nil {
 		c.t.Fatal(err)
@@ -54,16 +64,13 @@ func (c *cluster) spoil(id int32, name trace.KafkaPartition) {
 	if _, err := file.ReadAt(bytes, 0); err != nil {
 		c.t.Fatal(err)
 	}
-	end := int64(0)
 	records.Each(bytes, func(_ records.Header, batch []byte) error {
 		if end < size/2 {
 			end += int64(len(batch))
 		}
 		return nil
 	})
-	if err := node.faults.FlipBit(name.String()+firstSegment, end-1, 3); err != nil {
-		c.t.Fatal(err)
-	}
+	return end
 }
 
 // sameLogs waits until all brokers are in the ISR with the same bytes, which are so many records or more. What it compares ends at the high
@@ -232,6 +239,30 @@ func TestALogThatLostItsEndDoesNotLead(t *testing.T) {
 			t.Errorf("another partition holds %q", got)
 		}
 		c.damageTold(orders)
+	})
+}
+
+// A machine crashed, and what its broker had not synced is gone: its log ends with a whole batch, earlier than before. Nobody noticed that
+// the broker was away: the controller was on it. It must not lead, and nothing that was acknowledged is lost.
+func TestALogThatEndsEarlierDoesNotLead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3, nil)
+		c.createTopic("orders", 1, 3, nil)
+		c.fill("orders", 0)
+		leader, _ := c.leader("orders", 0)
+		c.moveController(leader)
+		c.kill(leader)
+		file, err := c.disks[leader].OpenFile(orders.String()+firstSegment, os.O_RDWR)
+		if err == nil {
+			err = errors.Join(file.Truncate(c.middle(file)), file.Close(), c.disks[leader].Remove("replication-offset-checkpoint"))
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		c.await(c.start(leader))
+		if count := c.sameLogs(20); count != 20 {
+			t.Errorf("%d records are left of 20", count)
+		}
 	})
 }
 

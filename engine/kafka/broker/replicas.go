@@ -120,12 +120,10 @@ func (r *replicas) open(name trace.KafkaPartition, a replica.Assignment) (*parti
 		return nil, err
 	}
 	p := newPartition(name, r.deps(), log, settings, r.checkpointed[name], r.broker.logger)
-	wasUnreadable := r.isUnreadable(name)
-	if wasUnreadable || lostEnd(log, r.checkpointed[name]) {
-		p.damaged = &damagedLog{Damage: replica.Damage{Epoch: replica.Undefined, Readable: true}, at: log.Lost()}
-	}
-	if lost := log.Lost(); lost != nil && !wasUnreadable {
-		p.tellDamage(lost)
+	if r.isUnreadable(name) { // it was cut by now
+		p.damaged = &damagedLog{Damage: replica.Damage{Epoch: replica.Undefined, Readable: true}}
+	} else if p.damaged = suspect(log, r.checkpointed[name]); log.Lost() != nil {
+		p.tellDamage(log.Lost())
 	}
 	r.mu.Lock()
 	r.partitions[name] = p

@@ -28,6 +28,9 @@ func (l *Log) Lost() *commitlog.CorruptError {
 	return &commitlog.CorruptError{File: recovery.CutFile, Position: recovery.CutPosition, Err: errors.New(recovery.CutReason)}
 }
 
+// ClosedInOrder tells whether the log, when it was opened, was as [Log.Close] had left it; also when it was empty.
+func (l *Log) ClosedInOrder() bool { return l.records.Recovery().Scanned == 0 }
+
 // mostCuts bounds the damaged places that are cut one after the other; with more of them nothing of the log is worth keeping.
 const mostCuts = 3
 
