@@ -34,7 +34,27 @@ var (
 
 // refuseError answers with the problem that an error is.
 func refuseError(c *gin.Context, err error) {
-	status, code := http.StatusInternalServerError, "failed"
+	status, code := kindOf(err)
+	c.AbortWithStatusJSON(status, wire.Problem{Error: problem(code, err)})
+}
+
+// problemOf is the problem that an error is.
+func problemOf(err error) wire.ProblemError {
+	_, code := kindOf(err)
+	return problem(code, err)
+}
+
+func problem(code string, err error) wire.ProblemError {
+	told := wire.ProblemError{Code: code, Message: err.Error()}
+	if said, ok := sentence.In(err); ok {
+		told.Sentence = &said
+	}
+	return told
+}
+
+// kindOf is the status and the code of an error.
+func kindOf(err error) (status int, code string) {
+	status, code = http.StatusInternalServerError, "failed"
 	switch {
 	case errors.Is(err, errNotFound):
 		status, code = http.StatusNotFound, "notFound"
@@ -97,11 +117,7 @@ func refuseError(c *gin.Context, err error) {
 	case errors.Is(err, hub.ErrClosed), errors.Is(err, context.Canceled):
 		status, code = http.StatusServiceUnavailable, "ending"
 	}
-	problem := wire.ProblemError{Code: code, Message: err.Error()}
-	if said, ok := sentence.In(err); ok {
-		problem.Sentence = &said
-	}
-	c.AbortWithStatusJSON(status, wire.Problem{Error: problem})
+	return status, code
 }
 
 // readBody reads the JSON body into value and answers with a problem when it cannot. An empty body leaves value as it is.

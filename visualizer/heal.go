@@ -22,17 +22,17 @@ func (s *Server) postHeal(c *gin.Context) {
 // heal puts everything right: links and disks first, so that nodes that go on or start find them healthy.
 func (s *Server) heal(ctx context.Context) wire.Healed {
 	control := s.config.Control
-	healed := wire.Healed{Links: []wire.Link{}, Disks: []string{}, Resumed: []string{}, Started: []string{}, Failed: []string{}}
+	healed := wire.Healed{Links: []wire.Link{}, Disks: []string{}, Resumed: []string{}, Started: []string{}, Failed: []string{}, Problems: []wire.ProblemError{}}
 	for _, link := range s.links().Links {
 		if err := control.SetLink(link.From, link.To, fabric.Link{}); err != nil {
-			healed.Failed = append(healed.Failed, err.Error())
+			healed.Fail(problemOf(err))
 			continue
 		}
 		healed.Links = append(healed.Links, link)
 	}
 	for _, rule := range control.Disks() {
 		if err := control.SetDisk(ctx, rule.Node, disk.Fault{}); err != nil {
-			healed.Failed = append(healed.Failed, err.Error())
+			healed.Fail(problemOf(err))
 			continue
 		}
 		healed.Disks = append(healed.Disks, rule.Node)
@@ -55,7 +55,7 @@ func (s *Server) heal(ctx context.Context) wire.Healed {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				healed.Failed = append(healed.Failed, err.Error())
+				healed.Fail(problemOf(err))
 				return
 			}
 			*into = append(*into, node.Name)

@@ -9,7 +9,8 @@ import (
 	"twinlog/labs"
 )
 
-// Problem is the body of every answer that is not a success.
+// Problem is the body of every answer that is not a success. Its code says what kind of refusal it is; the sentence within says which
+// one exactly, by a key that stays and its parameters.
 //
 //	400 badRequest      the request cannot be understood; message says what is wrong with it
 //	401 tokenRequired   the page can be reached from other machines, so it asks for the teacher's token

@@ -75,8 +75,14 @@ type Healed struct {
 	Disks   []string `json:"disks"`   // nodes whose disk is healthy again
 	Resumed []string `json:"resumed"` // nodes
 	Started []string `json:"started"` // nodes
-	// Failed says what could not be put right.
-	Failed []string `json:"failed"`
+	// Failed says what could not be put right, and Problems the same with codes and sentences.
+	Failed   []string       `json:"failed"`
+	Problems []ProblemError `json:"problems"`
+}
+
+// Fail notes something that could not be put right.
+func (h *Healed) Fail(problem ProblemError) {
+	h.Failed, h.Problems = append(h.Failed, problem.Message), append(h.Problems, problem)
 }
 
 // Situations is the answer to GET situations. POST situations/{id} and DELETE situations answer with the Run.

@@ -1906,7 +1906,8 @@ export interface StoreRunList {
 // ---- visualizer/wire ----
 
 /**
- * Problem is the body of every answer that is not a success.
+ * Problem is the body of every answer that is not a success. Its code says what kind of refusal it is; the sentence within says which
+ * one exactly, by a key that stays and its parameters.
  * 
  * 	400 badRequest      the request cannot be understood; message says what is wrong with it
  * 	401 tokenRequired   the page can be reached from other machines, so it asks for the teacher's token
@@ -2089,8 +2090,9 @@ export interface WireHealed {
   resumed: string[];
   /** nodes */
   started: string[];
-  /** Failed says what could not be put right. */
+  /** Failed says what could not be put right, and Problems the same with codes and sentences. */
   failed: string[];
+  problems: WireProblemError[];
 }
 
 /** Situations is the answer to GET situations. POST situations/{id} and DELETE situations answer with the Run. */

@@ -13,6 +13,7 @@ import type {
   SituationSummary,
   TraceRecord,
   WireClusterState,
+  WireHealed,
   WireLabs,
   WireLink,
   WireLinks,
@@ -186,6 +187,11 @@ export async function listNodes(): Promise<NodeStatus[]> {
 /** Sends requests at the same time: a fault on both sides is to be one instant. */
 export async function perform(requests: readonly ApiRequest[]): Promise<void> {
   await Promise.all(requests.map(({ method, path, body }) => request(method, path, body)));
+}
+
+/** Puts right whatever is broken, and tells what could not be. */
+export function heal(): Promise<WireHealed> {
+  return request('POST', 'heal');
 }
 
 /** The situations that can be played, and the run that is being played or was the last. */
