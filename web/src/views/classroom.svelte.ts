@@ -227,7 +227,7 @@ export class Classroom {
     // What begins at its end is another thing; within a millisecond there is no end.
     const told = this.shown.story.all.filter(({ time }) => time >= from && time < Math.max(to, from + 1));
     const last = told.findLast(({ moment }) => moment !== 'client') ?? told.at(-1);
-    if (!last || !this.moveToRecord(last.n)) this.moveTo(to);
+    if (!last || !this.moveToRecord(last.n)) this.moveTo(Math.max(from, to - 1));
   }
 
   /** Plays what has happened since a time of the present run. */
