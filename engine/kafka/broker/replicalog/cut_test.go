@@ -17,7 +17,7 @@ func TestOpenCut(t *testing.T) {
 	written, names := damagedLogs(t, disk.NewMemory())
 	kept := map[int64]int{}
 	for _, name := range names {
-		for at := int64(0); ; at += 5 {
+		for at := int64(0); ; at += 11 {
 			d := disk.NewMemory()
 			damagedLogs(t, d)
 			if disk.NewFaults(d).FlipBit(name, at, uint(at)%8) != nil {
