@@ -240,6 +240,9 @@ var lostRecord = script{
 			return err
 		}
 		s.name("offset", strconv.FormatInt(offset, 10))
+		if err := s.linger(ctx); err != nil { // well within replica.lag.time.max.ms: the follower must still be in the ISR
+			return err
+		}
 		s.step()
 		if err := s.down(ctx, kafkaNode(leader), control.Crash); err != nil {
 			return err
