@@ -1,7 +1,6 @@
 package dissect
 
 import (
-
 	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
