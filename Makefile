@@ -37,10 +37,10 @@ web/dist/app/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
 
 .PHONY: test
 test: check test-go build ## everything that CI runs
-	@# two by two: each mostly waits, for servers of its own
-	$(MAKE) --no-print-directory -j2 --output-sync=target test-web test-interop
+	@# two by two, of like length: each mostly waits, for servers of its own
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-web test-compose
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-interop test-page
 	$(MAKE) --no-print-directory -j2 --output-sync=target test-zookeeper test-pulsar
-	$(MAKE) --no-print-directory -j2 --output-sync=target test-page test-compose
 
 .PHONY: check
 check: ## format, vet, generated files, and that it builds for macOS and Windows

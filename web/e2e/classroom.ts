@@ -18,7 +18,8 @@ export interface TestClassroom {
 }
 
 export async function openClassroom(): Promise<TestClassroom> {
-  const { TWINLOG_URL, TWINLOG_BIN, TWINLOG_PORT_OFFSET = '23000' } = process.env;
+  // No multiple of 100, as the offsets are that the Go tests choose, which run at the same time.
+  const { TWINLOG_URL, TWINLOG_BIN, TWINLOG_PORT_OFFSET = '23050' } = process.env;
   if (TWINLOG_BIN) return startClassroom(TWINLOG_BIN, Number(TWINLOG_PORT_OFFSET));
   if (!TWINLOG_URL) throw new Error('set TWINLOG_URL to the page of a running `twinlog up`, or TWINLOG_BIN to the binary that is to be started');
   await putRight(TWINLOG_URL);
