@@ -12,6 +12,7 @@ export const autorecovery = {
   'story.postponed.failed': '{node} could not copy ledger {ledger} and will try again: {detail}',
   'story.replicated': 'Ledger {ledger} lacks no copies any more: its mark is deleted.',
   'storage.auditor': 'auditor',
+  'storage.auditorAbout': 'The auditor: the bookie that marks the ledgers which a lost bookie leaves short of copies',
   'storage.restoring': 'entries {first} to {last} are being copied: {moves}',
   'storage.restoringShort': 'being copied',
   'storage.arriving': 'copies of {first} to {last} arrive',

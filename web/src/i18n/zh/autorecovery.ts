@@ -13,6 +13,7 @@ export const autorecovery: Translation<typeof en> = {
   'story.postponed.failed': '{node} 没能给 ledger {ledger} 补上副本，稍后重试：{detail}',
   'story.replicated': 'ledger {ledger} 不再缺少副本，标记已删除。',
   'storage.auditor': 'auditor',
+  'storage.auditorAbout': 'auditor：有 bookie 失联后，由它标记缺少副本的 ledger',
   'storage.restoring': '正在补 entry {first} 到 {last} 的副本：{moves}',
   'storage.restoringShort': '正在补副本',
   'storage.arriving': '正在收到 entry {first} 到 {last} 的副本',
