@@ -225,7 +225,7 @@ export const en = {
   'story.nodeKilled': '{node} crashed: no flush, no goodbye.',
   'story.nodeFailed': '{node} failed: {detail}',
   'story.nodeLost': '{node} is no longer seen by the others.',
-  'story.nodePaused': '{node} is frozen; the others hear nothing from it.',
+  'story.nodePaused': '{node} is paused (frozen): the others hear nothing from it.',
   'story.nodeResumed': '{node} goes on where it stood.',
   'story.linkCut': 'The link from {from} to {to} is cut.',
   'story.linkSlowed': 'The link from {from} to {to} is slow.',
@@ -477,7 +477,7 @@ export const en = {
   'invariant.verdict.holds': 'holds',
   'invariant.verdict.broken': 'broken',
   'invariant.verdict.unknown': 'could not tell',
-  'invariant.verdict.idle': 'nothing to check yet',
+  'invariant.verdict.idle': 'nothing to check yet in the part of the run that is at hand',
   'invariant.summary': '{title}: {verdict}',
 
   'breach.isr': '{node} is in the ISR of {partition} without the record at offset {offset}, which was acknowledged with acks=all.',

@@ -225,7 +225,7 @@ export const zh: Catalogue = {
   'story.nodeKilled': '{node} 崩溃：不刷盘、不告别。',
   'story.nodeFailed': '{node} 出错：{detail}',
   'story.nodeLost': '其他节点看不到 {node} 了。',
-  'story.nodePaused': '{node} 被冻结，其他节点收不到它的任何消息。',
+  'story.nodePaused': '{node} 被暂停（冻结），其他节点收不到它的任何消息。',
   'story.nodeResumed': '{node} 从停下的地方继续。',
   'story.linkCut': '从 {from} 到 {to} 的链路被切断。',
   'story.linkSlowed': '从 {from} 到 {to} 的链路变慢。',
@@ -474,7 +474,7 @@ export const zh: Catalogue = {
   'invariant.verdict.holds': '成立',
   'invariant.verdict.broken': '被破坏',
   'invariant.verdict.unknown': '无法判断',
-  'invariant.verdict.idle': '还没有可核对的记录',
+  'invariant.verdict.idle': '已载入的部分里还没有可核对的记录',
   'invariant.summary': '{title}：{verdict}',
 
   'breach.isr': '{node} 在 {partition} 的 ISR 中，却没有 offset {offset} 的记录，而它已以 acks=all 确认。',

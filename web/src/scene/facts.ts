@@ -3,7 +3,7 @@ import { own } from '../trace/reduce/maps';
 import type { KafkaPartition, Link, State } from '../trace/types';
 import { restorationText } from './autorecovery';
 import { isInternal, kafkaScene } from './kafka';
-import { ledgersScene } from './ledgers';
+import { ledgersScene, type LedgerRow } from './ledgers';
 import { byName, sortedEntries } from './order';
 import { named, replicaOf, topicNamed, type NamedThing, type Thing } from './things';
 
@@ -255,10 +255,18 @@ function ledgerFacts(state: State, id: number): Fact[] | undefined {
     { label: 'fact.lastAddConfirmed', value: ledger.lastAddConfirmed < 0 ? { key: 'fact.none' } : ledger.lastAddConfirmed },
     ...(ledger.state === 'closed' ? [{ label: 'table.lastEntry' as Key, value: (ledger.lastEntry < 0 ? { key: 'ledger.empty' } : ledger.lastEntry) as Param }, { label: 'fact.length' as Key, value: ledger.length }] : []),
     { label: 'fact.ensembles', lines: row.changes.map((change): Text => ({ key: 'storage.change', params: { entry: change.firstEntry, bookies: change.bookies } })) },
-    { label: 'fact.underReplication', lines: row.restoration && [{ key: 'storage.missing', params: { bookies: row.restoration.missing } }, restorationText(row.restoration)] },
+    { label: 'fact.underReplication', lines: lacking(row) },
     { label: 'fact.fencedBy', things: ledger.fencedBy.flatMap((address) => node(bookie(address))) },
     { label: 'fact.stored', lines: sortedEntries(ledger.stored).sort(([a], [b]) => byName(bookie(a), bookie(b))).map(([address, stored]): Text => ({ key: 'fact.storedOn', params: { bookie: bookie(address), entry: stored.lastEntry, count: stored.entries, bytes: stored.bytes } })) },
   ];
+}
+
+/** Whose copies a ledger lacks, and what is done about it; the auditor waits a while before it marks one. */
+function lacking({ underReplicated, fragments, restoration }: LedgerRow): Text[] {
+  if (restoration) return [{ key: 'storage.missing', params: { bookies: restoration.missing } }, restorationText(restoration)];
+  if (underReplicated === 0) return [];
+  const bookies = [...new Set(fragments.flatMap(({ missing }) => missing))];
+  return [{ key: 'storage.missing', params: { bookies } }, { key: 'storage.waits.unmarked' }];
 }
 
 function znodeThing(state: State, path: string): NamedThing[] {
@@ -272,7 +280,7 @@ function znodeFacts(state: State, path: string): Fact[] | undefined {
   const owner = znode.session ? own(sessions, znode.session) : undefined;
   const prefix = path === '/' ? '/' : `${path}/`;
   const children = Object.keys(znodes).filter((one) => one !== '/' && one.startsWith(prefix) && !one.slice(prefix.length).includes('/')).sort(byName);
-  const watches = sortedEntries(sessions).filter(([, session]) => own(session.watches, path));
+  const watches = sortedEntries(sessions).filter(([, session]) => own(session.watches, path)).sort(([a, one], [b, other]) => byName(one.client || a, other.client || b));
   return [
     { label: 'fact.mode', value: { key: `znode.${znode.mode}` as Key } },
     { label: 'fact.session', value: znode.session ? `${znode.session}${owner?.client ? ` (${owner.client})` : ''}` : undefined },

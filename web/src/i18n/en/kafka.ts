@@ -15,7 +15,7 @@ export const kafka = {
   'kafka.stripISR': '{strip}, ISR {count} of {total}',
   'kafka.isrOf': '{count} of {total}: {members}',
   'kafka.isrMembers': 'In sync (ISR): {members}',
-  'kafka.refused': { one: '1 produce refused', other: '{count} produces refused' },
+  'kafka.refused': { one: '1 write refused', other: '{count} writes refused' },
 
   'reactor.title': 'Requests in the brokers',
   'reactor.open': '{node}: requests being served and waiting',
@@ -83,6 +83,7 @@ export const kafka = {
   'legend.epoch': 'A new leader epoch begins: another leader, or the same one elected again.',
   'legend.logStart': 'Log start: what was before it is deleted.',
   'legend.member': 'A member of a group, on what it reads.',
+  'legend.groupLeader': 'Group leader: assigns the partitions.',
   'legend.connections': 'Connections to this broker.',
   'legend.queue': 'Request queue: how full.',
   'legend.handlers': 'Handlers: busy ones are filled.',

@@ -84,6 +84,7 @@ export const kafka: Translation<typeof en> = {
   'legend.epoch': '新的 leader epoch 从这里开始：换了 leader，或原 leader 再次当选。',
   'legend.logStart': '日志起点：之前的记录已删除。',
   'legend.member': '每个组成员一个字母，标在它所读的分区上。',
+  'legend.groupLeader': '消费者组的 leader：由它分配分区。',
   'legend.connections': '与这个 broker 的连接数。',
   'legend.queue': '请求队列的占用程度。',
   'legend.handlers': '处理线程：忙碌的为实心。',
