@@ -5,6 +5,7 @@ import { typed } from '../trace/decode';
 import { apply, emptyState } from '../trace/reducer';
 import type { State, WireRecord } from '../trace/types';
 import { restorationText } from './autorecovery';
+import { factsOf } from './facts';
 import { ledgersScene } from './ledgers';
 import { sentenceOf } from './story';
 
@@ -42,6 +43,8 @@ describe('autorecovery', () => {
     expect(at('bookie-3', 'bookkeeper.auditorElected', { bookie: 'b3' })).toContain('bookie-3 is the auditor');
     expect(ledgersScene(state).bookies.filter(({ auditor }) => auditor).map(({ name }) => name)).toEqual(['bookie-3']);
     at('bookie-2', 'node.stopped', { reason: 'killed' });
+    const lacking = () => factsOf({ type: 'ledger', ledger: 7 }, state)!.find(({ label }) => label === 'fact.underReplication')?.lines!.map((line) => say(line as Text));
+    expect(lacking()).toEqual(['copies on bookie-2 cannot be read', 'not marked by the auditor yet']);
     expect(at('bookie-3', 'bookkeeper.underReplicated', { ledger: 7, missing: ['b2'] })).toContain('its copies on bookie-2 are lost');
     expect(restoration(state)).toBe('marked by the auditor, waits for a worker');
     expect(at('bookie-1', 'bookkeeper.replicationPostponed', { ledger: 7, reason: 'noBookie' })).toContain('no other bookie');
@@ -53,7 +56,7 @@ describe('autorecovery', () => {
     expect(done).toBe('Entries 0 to 9 of ledger 7 have all their copies again: 7 were copied, and the metadata names bookie-4 in place of bookie-2.');
     expect([row(state).underReplicated, row(state).fragments[0]!.bookies]).toEqual([0, ['bookie-1', 'bookie-4', 'bookie-3']]);
     expect(at('bookie-1', 'bookkeeper.replicated', { ledger: 7 })).toContain('lacks no copies any more');
-    expect(row(state).restoration).toBeUndefined();
+    expect([row(state).restoration, lacking()]).toEqual([undefined, undefined]);
   });
 
   it('is somebody else’s when the worker dies', () => {

@@ -47,6 +47,7 @@ export const pulsar = {
   'storage.underReplicatedShort': 'under-replicated',
   'storage.underReplicatedLedgers': { one: '1 ledger under-replicated', other: '{count} ledgers under-replicated' },
   'storage.lacking': { one: '1 under-replicated', other: '{count} under-replicated' },
+  'storage.waits.unmarked': 'not marked by the auditor yet',
   'storage.missing': 'copies on {bookies} cannot be read',
   'storage.lac': 'LAC {entry}',
   'storage.last': 'last {entry}',

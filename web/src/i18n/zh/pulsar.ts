@@ -48,6 +48,7 @@ export const pulsar: Translation<typeof en> = {
   'storage.underReplicatedShort': '副本不足',
   'storage.underReplicatedLedgers': { other: '{count} 个 ledger 副本不足' },
   'storage.lacking': { other: '{count} 个副本不足' },
+  'storage.waits.unmarked': 'auditor 还没有标记它',
   'storage.missing': '{bookies} 上的副本无法读取',
   'storage.lac': 'LAC {entry}',
   'storage.last': '末 {entry}',
