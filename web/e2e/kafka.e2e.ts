@@ -117,7 +117,7 @@ describe('a follower that hears nothing', () => {
     await shoot(page, 'kafka-waits');
     await expect.poll(async () => (await partitionOf(0)).isr.includes(follower), wait).toBe(false);
     await card(follower).getByRole('listitem', { name: new RegExp(`^${TOPIC}-0: follower, out of sync|^${TOPIC}-0: offline`) }).waitFor(wait);
-    await kafka().getByText(/\d+ produces? refused/).waitFor(wait);
+    await kafka().getByText(/\d+ writes? refused/).waitFor(wait);
     await page.getByText(new RegExp(`refuses a record for ${TOPIC}-\\d: 2 in sync, min\\.insync\\.replicas is 3`)).first().waitFor(wait);
     const { refused } = await partitionOf(0);
     expect(Object.keys(refused).length, 'the trace tells of it').toBeGreaterThan(0);
