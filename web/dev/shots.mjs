@@ -37,14 +37,14 @@ function wishes(args) {
   return { url, folder, only: list('only'), sizes: list('size', ['1280', '1920', '390']), languages: list('language', LANGUAGES), themes: list('theme', THEMES) };
 }
 
-async function shootView({ name, open, close }) {
+async function shootView({ name, open, each, close }) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
   page.setDefaultTimeout(60_000);
   try {
     await page.goto(`${url}?lang=en&theme=light`);
     await page.locator('[data-node=kafka-1]').waitFor();
     await open(page, url);
-    await shootAll(page, name);
+    await shootAll(page, name, each);
   } catch (error) {
     console.log(`${name}: ${error.message.split('\n')[0]}`);
     await page.screenshot({ path: `${folder}/${name}-failed.png` });
@@ -54,7 +54,7 @@ async function shootView({ name, open, close }) {
   }
 }
 
-async function shootAll(page, view) {
+async function shootAll(page, view, each) {
   for (const size of sizes) {
     const [width, height] = SIZES[size];
     await page.setViewportSize({ width, height });
@@ -65,6 +65,7 @@ async function shootAll(page, view) {
           if (document.documentElement.dataset.theme !== wanted) document.querySelector('header > button.quiet').click();
         }, theme);
         await page.waitForTimeout(REST_MS);
+        await each?.(page);
         const file = `${view}-${size}-${language}-${theme}.png`;
         await page.screenshot({ path: `${folder}/${file}` });
         if (size === '390' && theme === themes[0]) await page.screenshot({ path: `${folder}/${view}-${size}-${language}-whole.png`, fullPage: true });

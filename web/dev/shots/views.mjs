@@ -1,5 +1,5 @@
 // The views, in their order: from a calm classroom to a broken one. Each is opened on a page of its own, which speaks English then, and makes
-// what it needs; `close` puts right what it broke.
+// what it needs; `each` is done again before each picture, `close` puts right what it broke.
 
 const PATIENCE = { timeout: 60_000 };
 
@@ -148,10 +148,8 @@ export const views = [
   { name: 'note', open: readNote(/^06/) },
   {
     name: 'note-end',
-    open: async (page) => {
-      await readNote(/^10/)(page);
-      await drawer(page).locator('.body').evaluate((body) => body.scrollTo(0, body.scrollHeight));
-    },
+    open: readNote(/^10/),
+    each: (page) => drawer(page).locator('.body').evaluate((body) => body.scrollTo(0, body.scrollHeight)), // another language begins at the top
   },
   {
     name: 'source',
