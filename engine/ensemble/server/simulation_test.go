@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -98,7 +99,8 @@ type simulation struct {
 	change  *memberChange // the one on its way
 	adjust  func(*server.Config)
 	began   time.Time
-	log     *os.File // what the servers say; nil when nobody wants to read it
+	log     io.Writer // what the servers say, all of it; nil when nobody wants to read it
+	last    lastWords // what they said at the end, without details: for a failure that does not come again
 
 	mu       sync.Mutex
 	happened counts
@@ -131,13 +133,19 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 
 func simulate(t *testing.T, seed uint64) counts {
 	s := newSimulation(t, seed)
-	if file := os.Getenv("ENSEMBLE_LOG_FILE"); file != "" {
-		var err error
-		if s.log, err = os.Create(fmt.Sprintf("%s.%d", file, seed)); err != nil {
+	if name := os.Getenv("ENSEMBLE_LOG_FILE"); name != "" {
+		file, err := os.Create(fmt.Sprintf("%s.%d", name, seed))
+		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.log.Close()
+		defer file.Close()
+		s.log = file
 	}
+	defer func() {
+		if t.Failed() {
+			t.Logf("the last that was said in seed %d:\n%s", seed, s.last)
+		}
+	}()
 	simulation, end := context.WithCancel(context.Background())
 	defer func() {
 		end()
@@ -184,7 +192,20 @@ func (s *simulation) count(what string, times int) {
 	s.noteLocked("%s", what)
 }
 
-// note writes to the log, if there is one, what the simulation does.
+// lastWords keeps the end of what is written to it, between half of mostLastWords and all.
+type lastWords []byte
+
+const mostLastWords = 128 << 10
+
+func (l *lastWords) Write(words []byte) (int, error) {
+	if len(*l)+len(words) > mostLastWords {
+		*l = append((*l)[:0], (*l)[len(*l)/2:]...)
+	}
+	*l = append(*l, words...)
+	return len(words), nil
+}
+
+// note writes to the log what the simulation does.
 func (s *simulation) note(format string, arguments ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,9 +213,11 @@ func (s *simulation) note(format string, arguments ...any) {
 }
 
 func (s *simulation) noteLocked(format string, arguments ...any) {
+	to := io.Writer(&s.last)
 	if s.log != nil {
-		fmt.Fprintf(s.log, "%9.3f "+format+"\n", append([]any{time.Since(s.began).Seconds()}, arguments...)...)
+		to = s.log
 	}
+	fmt.Fprintf(to, "%9.3f "+format+"\n", append([]any{time.Since(s.began).Seconds()}, arguments...)...)
 }
 
 // start starts a server. One with nothing on its disk is configured with those who are members now.
@@ -274,11 +297,9 @@ func (l simulationLog) Handle(_ context.Context, record slog.Record) error {
 	s := l.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.log != nil {
-		var said strings.Builder
-		record.Attrs(func(a slog.Attr) bool { fmt.Fprintf(&said, " %s=%v", a.Key, a.Value); return true })
-		s.noteLocked("%s: %s%s", l.l.view.Node(), record.Message, &said)
-	}
+	var said strings.Builder
+	record.Attrs(func(a slog.Attr) bool { fmt.Fprintf(&said, " %s=%v", a.Key, a.Value); return true })
+	s.noteLocked("%s: %s%s", l.l.view.Node(), record.Message, &said)
 	if record.Level < slog.LevelInfo {
 		return nil
 	}
