@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"twinlog/labs/catalogue"
 	"twinlog/labs/lab"
 )
 
@@ -23,7 +24,7 @@ const usualPage = "http://127.0.0.1:7700"
 // Command is `twinlog lab …`: the labs from a terminal. It talks to the page of a running `twinlog up`.
 func Command(authoring ...*cobra.Command) *cobra.Command {
 	client := &remote{api: API{Client: &http.Client{Timeout: actionTimeout + 10*time.Second}}}
-	command := &cobra.Command{Use: "lab", Short: "Do the guided labs from a terminal"}
+	command := &cobra.Command{Use: "lab", Short: "Do the guided labs from a terminal", Long: "Do the guided labs from a terminal. LAB is a lab's id or its number: 01-first-messages or 01."}
 	flags := command.PersistentFlags()
 	flags.StringVar(&client.api.Base, "url", usualPage, "where the page of the running classroom is")
 	flags.StringVar(&client.api.Token, "token", "", "the teacher's token, where the page asks for it")
@@ -36,14 +37,16 @@ func Command(authoring ...*cobra.Command) *cobra.Command {
 		client.command("import FILE", "Verify such a file and merge it", 1, client.importFile),
 		client.command("list", "List the labs", 0, func(ctx context.Context, out io.Writer, _ string) error { return client.list(ctx, out) }),
 		client.command("start LAB", "Set the lab up and begin an attempt", 1, func(ctx context.Context, out io.Writer, id string) error {
-			return client.attempt(ctx, out, id, "start")
+			return client.attempt(ctx, out, catalogue.ID(id), "start")
 		}),
-		client.command("check LAB", "Check every task; exit status 1 when one has not passed", 1, client.check),
+		client.command("check LAB", "Check every task; exit status 1 when one has not passed", 1, func(ctx context.Context, out io.Writer, id string) error {
+			return client.check(ctx, out, catalogue.ID(id))
+		}),
 		client.command("solve LAB", "Play the solution on the running clusters", 1, func(ctx context.Context, out io.Writer, id string) error {
-			return client.attempt(ctx, out, id, "solve")
+			return client.attempt(ctx, out, catalogue.ID(id), "solve")
 		}),
 		client.command("reset LAB", "Undo what was done: set the lab up again", 1, func(ctx context.Context, out io.Writer, id string) error {
-			return client.attempt(ctx, out, id, "reset")
+			return client.attempt(ctx, out, catalogue.ID(id), "reset")
 		}),
 	)
 	return command

@@ -77,7 +77,7 @@ func jobs(named []string) (list []job, err error) {
 		return list, err
 	}
 	for _, name := range named {
-		files, id := fs.FS(catalogue.Files), numbered(name)
+		files, id := fs.FS(catalogue.Files), catalogue.ID(name)
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			full, err := filepath.Abs(name)
 			if err != nil {
@@ -96,20 +96,6 @@ func jobs(named []string) (list []job, err error) {
 		list = append(list, job{only{files, id}, id, l.Minutes})
 	}
 	return list, nil
-}
-
-// numbered is the id of the lab whose number a name is: 01-first-messages of 01. Any other name is taken for an id.
-func numbered(name string) (id string) {
-	entries, err := fs.ReadDir(catalogue.Files, ".")
-	if err != nil {
-		return name
-	}
-	for _, entry := range entries {
-		if number, _, _ := strings.Cut(entry.Name(), "-"); number == name {
-			return entry.Name()
-		}
-	}
-	return name
 }
 
 // only is a catalogue of one lab.
