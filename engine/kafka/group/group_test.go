@@ -1,7 +1,6 @@
 package group
 
 import (
-	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"twinlog/engine/sentence"
-	"twinlog/engine/trace"
 )
 
 func TestFirstMembersWaitForMore(t *testing.T) {
@@ -246,72 +244,6 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-func TestStaticMemberComesBack(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		canSkip bool
-	}{{"since v9 the leader knows that it leads", true}, {"before, it must not recognise itself", false}} {
-		t.Run(test.name, func(t *testing.T) {
-			w, ids := stable(t, "a", "b")
-			answer := w.joined(w.join(func(r *JoinRequest) { r.InstanceID, r.CanSkipAssignment = "a", test.canSkip }))
-			w.is(Stable)
-			if answer.Err != nil || answer.Generation != 1 || answer.MemberID == ids[0] {
-				t.Errorf("answer %+v", answer)
-			}
-			if test.canSkip && (answer.Leader != answer.MemberID || !answer.SkipAssignment || len(answer.Members) != 2) {
-				t.Errorf("the leader is told %+v", answer)
-			}
-			if !test.canSkip && (answer.Leader != ids[0] || answer.SkipAssignment || len(answer.Members) != 0) {
-				t.Errorf("the leader is told %+v", answer)
-			}
-			w.wants("its old life", w.group.Heartbeat(ids[0], "a", 1, w.now), kerr.FencedInstanceID)
-			w.wants("its old life commits", w.group.CheckCommit(ids[0], "a", 1, w.now), kerr.FencedInstanceID)
-			got := w.synced(w.sync(answer.MemberID, 1, func(r *SyncRequest) { r.InstanceID = "a" }))
-			if string(got.Assignment) != "for "+ids[0] {
-				t.Errorf("it keeps its assignment: %+v", got)
-			}
-		})
-	}
-}
-
-func TestStaticMemberOfStoppedBroker(t *testing.T) {
-	w, ids := stable(t, "a", "b")
-	w.holding = true
-	ticket := w.join(func(r *JoinRequest) { r.InstanceID = "b" })
-	w.waits(ticket)
-	w.group.Stored(w.stored[len(w.stored)-1].ID, kerr.NotCoordinator, w.now)
-	w.settle()
-	w.wants("the store failed", w.joined(ticket).Err, kerr.NotCoordinator)
-	w.wants("the old id counts again", w.group.Heartbeat(ids[1], "b", 1, w.now), nil)
-}
-
-func TestSilentStaticMemberKeepsItsPlace(t *testing.T) {
-	w, ids := stable(t, "a", "b")
-	w.group.settings.MaxSessionTimeout = time.Hour
-	for _, m := range w.group.members {
-		m.sessionTimeout = 5 * time.Minute
-		m.heardFrom(w.now)
-	}
-	ticket := w.join(func(r *JoinRequest) { r.InstanceID, r.SessionTimeout = "c", 5*time.Minute })
-	again := w.join(func(r *JoinRequest) { r.InstanceID, r.MemberID, r.SessionTimeout = "b", ids[1], 5*time.Minute })
-	w.pass(61 * time.Second) // the leader "a" is restarting
-	answer := w.joined(ticket)
-	if answer.Generation != 2 || answer.Leader != ids[1] {
-		t.Errorf("answer %+v, want that b leads", answer)
-	}
-	if got := w.joined(again); len(got.Members) != 3 {
-		t.Errorf("the leader is told of %d members, want also the silent one", len(got.Members))
-	}
-}
-
-func TestAdministratorRemovesStaticMember(t *testing.T) {
-	w, _ := stable(t, "a", "b")
-	_, each := w.group.Leave([]Leaver{{InstanceID: "a"}, {InstanceID: "z"}}, w.now)
-	w.wants("known", each[0], nil)
-	w.wants("unknown", each[1], kerr.UnknownMemberID)
-	w.is(PreparingRebalance)
-}
-
 func TestAssignmentThatCannotBeStored(t *testing.T) {
 	w := newWorld(t)
 	first := w.join(nil)
@@ -357,76 +289,6 @@ func TestProtocolVote(t *testing.T) {
 	if answer.Protocol != "range" || string(answer.Members[2].Metadata) != "range" {
 		t.Errorf("answer %+v", answer)
 	}
-}
-
-func TestCommitRules(t *testing.T) {
-	w := newWorld(t)
-	w.wants("without group management", w.group.CheckCommit("", "", -1, w.now), nil)
-	w.wants("an empty group has no members", w.group.CheckCommit("x", "", 1, w.now), kerr.UnknownMemberID)
-	w, ids := stable(t, "", "i")
-	w.wants("member", w.group.CheckCommit(ids[0], "", 1, w.now), nil)
-	w.wants("outsider", w.group.CheckCommit("", "", -1, w.now), kerr.UnknownMemberID)
-	w.wants("stranger", w.group.CheckCommit("x", "", 1, w.now), kerr.UnknownMemberID)
-	w.wants("generation", w.group.CheckCommit(ids[0], "", 2, w.now), kerr.IllegalGeneration)
-	w.wants("zombie", w.group.CheckCommit(ids[0], "i", 1, w.now), kerr.FencedInstanceID)
-	w.group.Kill(kerr.NotCoordinator, w.now, sentence.Of("test", "test"))
-	w.wants("dead", w.group.CheckCommit(ids[0], "", 1, w.now), kerr.CoordinatorNotAvailable)
-}
-
-func TestOffsets(t *testing.T) {
-	g := New("g", testSettings, began)
-	p0, p1 := trace.KafkaPartition{Topic: "t"}, trace.KafkaPartition{Topic: "t", Partition: 1}
-	at := func(offset int64) map[trace.KafkaPartition]Offset {
-		return map[trace.KafkaPartition]Offset{p0: {Offset: offset, CommittedAt: began}}
-	}
-	first, second := g.BeginCommit(at(1)), g.BeginCommit(at(2))
-	if _, exists := g.Offset(p0); exists || g.Abandoned() {
-		t.Error("an offset counts before it is in the log")
-	}
-	g.EndCommit(second, true)
-	g.EndCommit(first, true)
-	if got, _ := g.Offset(p0); got.Offset != 2 {
-		t.Errorf("offset %d, want that of the later commit", got.Offset)
-	}
-	failed := g.BeginCommit(map[trace.KafkaPartition]Offset{p1: {Offset: 9}})
-	g.EndCommit(failed, false)
-	if got := g.Partitions(); !reflect.DeepEqual(got, []trace.KafkaPartition{p0}) {
-		t.Errorf("partitions %v", got)
-	}
-	if got := g.ExpiredOffsets(time.Hour, began.Add(time.Hour-1)); len(got) != 0 {
-		t.Errorf("expired too early: %v", got)
-	}
-	if got := g.ExpiredOffsets(time.Hour, began.Add(time.Hour)); len(got) != 1 {
-		t.Errorf("not expired: %v", got)
-	}
-	g.ForgetOffsets([]trace.KafkaPartition{p0})
-	if !g.Abandoned() {
-		t.Error("a group without members and offsets is kept")
-	}
-}
-
-func TestOffsetsOfLiveGroupsStay(t *testing.T) {
-	w, ids := stable(t, "")
-	subscribed, other := trace.KafkaPartition{Topic: "t"}, trace.KafkaPartition{Topic: "u"}
-	for _, p := range []trace.KafkaPartition{subscribed, other} {
-		w.group.EndCommit(w.group.BeginCommit(map[trace.KafkaPartition]Offset{p: {CommittedAt: w.now}}), true)
-	}
-	later := w.now.Add(time.Hour)
-	if got := w.group.ExpiredOffsets(time.Hour, later); !reflect.DeepEqual(got, []trace.KafkaPartition{other}) {
-		t.Errorf("expired %v, want what nobody subscribes to", got)
-	}
-	whole, mayDelete := w.group.CheckOffsetDelete()
-	if whole != nil || mayDelete("t") || !mayDelete("u") {
-		t.Errorf("may delete: %v", whole)
-	}
-	w.wants("delete", w.group.CheckDelete(), kerr.NonEmptyGroup)
-	w.pass(30 * time.Minute)
-	w.is(Empty)
-	_ = ids
-	if got := w.group.ExpiredOffsets(time.Hour, later); !slices.Equal(got, []trace.KafkaPartition(nil)) {
-		t.Errorf("expired %v: an empty group's offsets count from when it became empty", got)
-	}
-	w.wants("delete", w.group.CheckDelete(), nil)
 }
 
 func TestRestore(t *testing.T) {
