@@ -37,7 +37,7 @@ var followerFallsBehind = script{
 			return err
 		}
 		leader, follower := p.Leader, p.Replicas[len(p.Replicas)-1]
-		state, err := s.look(ctx)
+		state, err := s.committedBeyond(ctx, topic, 0)
 		if err != nil {
 			return err
 		}
@@ -65,6 +65,13 @@ var followerFallsBehind = script{
 		if err := s.until(ctx, kafkaNode(follower)+" is out of the ISR", inSync(false)); err != nil {
 			return err
 		}
+		if state, err = s.look(ctx); err != nil {
+			return err
+		}
+		// Producers may need a while to send again: the situation is not over before the high watermark has moved on without the follower.
+		if _, err := s.committedBeyond(ctx, topic, highWatermark(partition(state, topic))); err != nil {
+			return err
+		}
 		if err := s.linger(ctx); err != nil {
 			return err
 		}
@@ -74,6 +81,27 @@ var followerFallsBehind = script{
 		}
 		return s.until(ctx, kafkaNode(follower)+" is in the ISR again", inSync(true))
 	},
+}
+
+// committedBeyond waits until the high watermark of a topic made for the situation has passed an offset, and returns the world then.
+func (s *stage) committedBeyond(ctx context.Context, topic string, offset int64) (found *world.State, err error) {
+	what := "records of " + topic + " are committed"
+	if offset > 0 {
+		what += " beyond offset " + strconv.FormatInt(offset, 10)
+	}
+	err = s.until(ctx, what, func(state *world.State) bool {
+		found = state
+		return highWatermark(partition(state, topic)) > offset
+	})
+	return found, err
+}
+
+// highWatermark is that of a partition's leader; 0 when nothing is known of it.
+func highWatermark(p *world.KafkaPartition) int64 {
+	if p == nil || p.Logs[strconv.Itoa(int(p.Leader))] == nil {
+		return 0
+	}
+	return p.Logs[strconv.Itoa(int(p.Leader))].HighWatermark
 }
 
 var zombieController = script{
