@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,7 +99,11 @@ func (a *Administrator) CreatePulsarSubscription(ctx context.Context, topic, sub
 		return sentence.Error(ErrInvalid, "notASubscriptionName", `"{given}" is no name of a subscription`, subscription)
 	}
 	path := "/admin/v2/" + strings.Replace(name, "://", "/", 1) + "/subscription/" + subscription
-	return a.pulsar(ctx, http.MethodPut, path, "", nil, sentence.Of("creatingSubscription", "creating the subscription {subscription} of {topic}", subscription, name))
+	err = a.pulsar(ctx, http.MethodPut, path, "", nil, sentence.Of("creatingSubscription", "creating the subscription {subscription} of {topic}", subscription, name))
+	if errors.As(err, new(secondRefusal)) && errors.Is(err, ErrConflict) {
+		return nil // it is there: the broker that failed had made it
+	}
+	return err
 }
 
 func (b PulsarBundle) path() (string, PulsarBundle, error) {
@@ -138,7 +143,25 @@ func (a *Administrator) SplitBundle(ctx context.Context, wanted PulsarBundle) er
 	if wanted.Algorithm != "" {
 		query.Set("splitAlgorithmName", wanted.Algorithm)
 	}
-	return a.pulsar(ctx, http.MethodPut, path+"/split?"+query.Encode(), "", nil, sentence.Of("splittingBundle", "splitting the bundle {bundle} of {namespace}", wanted.Bundle, wanted.Namespace))
+	doing := sentence.Of("splittingBundle", "splitting the bundle {bundle} of {namespace}", wanted.Bundle, wanted.Namespace)
+	err = a.pulsar(ctx, http.MethodPut, path+"/split?"+query.Encode(), "", nil, doing)
+	if errors.As(err, new(secondRefusal)) && errors.Is(err, ErrNotFound) && a.hasBeenSplit(ctx, wanted, doing) {
+		return nil
+	}
+	return err
+}
+
+// hasBeenSplit tells whether a bundle's bounds are still bounds of bundles, but no longer of one.
+func (a *Administrator) hasBeenSplit(ctx context.Context, wanted PulsarBundle, doing sentence.Sentence) bool {
+	var bundles struct {
+		Boundaries []string `json:"boundaries"`
+	}
+	if err := a.pulsar(ctx, http.MethodGet, "/admin/v2/namespaces/"+wanted.Namespace+"/bundles", "", &bundles, doing); err != nil {
+		return false
+	}
+	low, high, _ := strings.Cut(wanted.Bundle, "_")
+	from, to := slices.Index(bundles.Boundaries, low), slices.Index(bundles.Boundaries, high)
+	return from >= 0 && to > from+1
 }
 
 // LedgerLimits say when a topic's ledger is full: it has so many entries, and is so old.
@@ -166,6 +189,11 @@ func (a *Administrator) PulsarLedgerLimits(ctx context.Context) (LedgerLimits, e
 
 // pulsarPatience bounds one request to one broker.
 const pulsarPatience = 15 * time.Second
+
+// secondRefusal is the refusal of a broker that was asked because another one had failed, which may have done what was asked for before.
+type secondRefusal struct{ error }
+
+func (s secondRefusal) Unwrap() error { return s.error }
 
 // pulsar sends a request to the first broker that answers, which sends it on to whom it concerns.
 func (a *Administrator) pulsar(ctx context.Context, method, path, body string, result any, doing sentence.Sentence) error {
@@ -201,7 +229,11 @@ func (a *Administrator) pulsar(ctx context.Context, method, path, body string, r
 			last = sentence.Error(nil, "pulsarAnswered", "{broker} answered {status}: {why}", broker, response.Status, reasonOf(text))
 			continue
 		}
-		return pulsarError(response.StatusCode, reasonOf(text), doing)
+		refusal := pulsarError(response.StatusCode, reasonOf(text), doing)
+		if last != nil {
+			return secondRefusal{refusal}
+		}
+		return refusal
 	}
 	return sentence.Error(nil, "noPulsarAnswer", "{doing}: no Pulsar-mode broker could do it; are they running? {why}", doing, last)
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/go-zookeeper/zk"
+
 	"twinlog/engine/pulsar/bundle"
 	"twinlog/engine/pulsar/managedledger"
 	"twinlog/engine/trace"
@@ -253,10 +255,13 @@ func (b *Broker) SplitBundle(ctx context.Context, parent Bundle, algorithm strin
 		return err
 	}
 	var children []bundle.Range
-	for {
+	for unanswered := false; ; {
 		bundles, version, err := b.NamespaceBundles(parent.Namespace)
 		if err != nil {
 			return err
+		}
+		if unanswered && !bundles.Has(parent.Range) {
+			break // the write whose answer was lost has been done
 		}
 		next, made, err := bundles.SplitAt(parent.Range, cuts)
 		if err != nil {
@@ -271,19 +276,19 @@ func (b *Broker) SplitBundle(ctx context.Context, parent Bundle, algorithm strin
 		}
 		data := BundlesData{Boundaries: next.Boundaries(), NumBundles: next.Count()}
 		err = b.writeJSON(localPoliciesPath+"/"+parent.Namespace, localPolicies{Bundles: data}, version)
-		if errors.Is(err, ErrConflict) {
+		unanswered = errors.Is(err, zk.ErrConnectionClosed)
+		if errors.Is(err, ErrConflict) || unanswered {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if err := b.ChangePolicies(parent.Namespace, func(p *Policies) error { p.known.Bundles = &data; return nil }); err != nil {
-			return err
-		}
 		break
 	}
+	// From here on the bundle is cut: whatever fails now, no topic may stay behind as one of the parent's.
+	told := b.tellBundles(parent.Namespace)
 	// The parent's topics are closed; they load again as topics of the children.
-	err = b.unloadBundle(ctx, parent, trace.ReasonSplit)
+	err = cmpError(told, b.unloadBundle(ctx, parent, trace.ReasonSplit))
 	if !unload {
 		return err
 	}
@@ -291,6 +296,16 @@ func (b *Broker) SplitBundle(ctx context.Context, parent Bundle, algorithm strin
 		err = cmpError(err, b.UnloadBundle(ctx, Bundle{Namespace: parent.Namespace, Range: child}))
 	}
 	return err
+}
+
+// tellBundles writes into a namespace's policies how it is cut.
+func (b *Broker) tellBundles(namespace string) error {
+	bundles, _, err := b.NamespaceBundles(namespace)
+	if err != nil {
+		return err
+	}
+	data := BundlesData{Boundaries: bundles.Boundaries(), NumBundles: bundles.Count()}
+	return b.ChangePolicies(namespace, func(p *Policies) error { p.known.Bundles = &data; return nil })
 }
 
 func (b *Broker) cuts(parent Bundle, algorithm string, positions []uint32) ([]uint32, error) {
