@@ -248,11 +248,17 @@ func (c *Cluster) SetLink(from, to string, link fabric.Link) error {
 			return err
 		}
 	}
-	if err := c.fabric.SetLink(from, to, link); err != nil {
+	if err := link.Validate(); err != nil {
 		return err
 	}
-	recorder.Tracer().Emit(LinkEvent(from, to, link))
-	return nil
+	event := LinkEvent(from, to, link)
+	if !link.Cut { // what waited arrives at once: that it may is told before what comes of it
+		recorder.Tracer().Emit(event)
+		return c.fabric.SetLink(from, to, link)
+	}
+	err := c.fabric.SetLink(from, to, link)
+	recorder.Tracer().Emit(event)
+	return err
 }
 
 // LinkEvent is the trace's event of a rule.

@@ -193,10 +193,10 @@ func (s *Slot) killLife(action string, l *life) error {
 	s.mu.Unlock()
 	l.killed.Store(true)
 	l.tracer.Silence()
-	l.disk.Sever() // first, so that nothing is written because a connection broke
+	s.tracer.Emit(trace.NodeStopped{Reason: StateKilled}) // before the others can find out, and tell what they make of it
+	l.disk.Sever()                                        // first, so that nothing is written because a connection broke
 	l.view.Sever()
 	l.cancel()
-	s.tracer.Emit(trace.NodeStopped{Reason: StateKilled})
 	return nil
 }
 
