@@ -112,6 +112,28 @@ func TestClusterAndEventsFitTogether(t *testing.T) {
 	}
 }
 
+// TestNotableRecords: those that the story tells, up to the record that a page has.
+func TestNotableRecords(t *testing.T) {
+	room := newClassroom()
+	server, url := serving(t, Config{Control: room})
+	room.serve()
+	mustSoon(t, func() bool { _, n, err := server.Hub().Observe(t.Context()); return err == nil && n == 8 })
+	status, _, body := ask(t, "GET", url+"/api/v1/notable", "")
+	answer := decode[wire.NotableRecords](t, body)
+	if status != 200 || len(answer.Records) != 4 || answer.Records[0].Record.Kind != "node.ready" || answer.Records[3].Names.Role == "" {
+		t.Errorf("%d %s", status, body)
+	}
+	last := strconv.FormatUint(answer.Records[2].Record.N, 10)
+	if _, _, body := ask(t, "GET", url+"/api/v1/notable?upTo="+last, ""); len(decode[wire.NotableRecords](t, body).Records) != 3 {
+		t.Errorf("up to %s: %s", last, body)
+	}
+	if _, _, body := ask(t, "GET", url+"/api/v1/notable?upTo=0", ""); strings.TrimSpace(body) != `{"records":[],"dropped":0}` {
+		t.Errorf("up to 0: %s", body)
+	}
+	status, _, body = ask(t, "GET", url+"/api/v1/notable?upTo=x", "")
+	mustRefuse(t, status, body, 400, "badRequest")
+}
+
 func TestLinks(t *testing.T) {
 	_, url := serving(t, Config{})
 	status, _, body := ask(t, "PUT", url+"/api/v1/links", `{"from":"kafka-2","to":"client","delayMS":50,"bytesPerSecond":1000}`)

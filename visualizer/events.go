@@ -2,6 +2,7 @@ package visualizer
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -9,6 +10,7 @@ import (
 
 	"twinlog/engine/sentence"
 	"twinlog/engine/world"
+	"twinlog/visualizer/hub"
 	"twinlog/visualizer/wire"
 )
 
@@ -65,6 +67,29 @@ func (s *Server) getEvents(c *gin.Context) {
 		return
 	}
 	c.JSON(http.StatusOK, packedEvents{bounds, records})
+}
+
+// getNotable answers with the notable records up to one.
+func (s *Server) getNotable(c *gin.Context) {
+	upTo, ok := recordAsked(c, "upTo")
+	if !ok {
+		return
+	}
+	if _, given := c.GetQuery("upTo"); !given {
+		upTo = math.MaxUint64
+	}
+	records, dropped, err := s.hub.Notable(c.Request.Context(), upTo)
+	if err != nil {
+		refuseError(c, err)
+		return
+	}
+	c.JSON(http.StatusOK, packedNotables{records, dropped})
+}
+
+// packedNotables is a wire.NotableRecords whose records are JSON already.
+type packedNotables struct {
+	Records []hub.PackedNotable `json:"records"`
+	Dropped uint64              `json:"dropped"`
 }
 
 // packedEvents is a wire.Events whose records are JSON already.

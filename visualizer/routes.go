@@ -57,6 +57,8 @@ func (s *Server) table() []route {
 			query: []parameter{{"from", "the earliest state at hand that is not before this record, instead of the one now; 0: from the beginning, if that is at hand", "integer"}}},
 		{method: "GET", path: "/events", about: "The trace's records after a place", handle: s.getEvents, status: 200, answer: wire.Events{},
 			query: place, problems: []int{410}},
+		{method: "GET", path: "/notable", about: "The notable records, of the whole run as far as they are kept: faults, actions, elections, changes", handle: s.getNotable,
+			status: 200, answer: wire.NotableRecords{}, query: []parameter{{"upTo", "the n of the last record that is wanted; all unless told", "integer"}}},
 		{method: "GET", path: "/runs", about: "The recorded runs, the newest first; the present one is among them", handle: s.getRuns, status: 200,
 			answer: store.RunList{}, problems: []int{501}},
 		{method: "POST", path: "/runs", about: "Saves the present run, as it is by now, under a title", handle: s.postRun, body: wire.RunTitle{},

@@ -29,6 +29,9 @@ type Config struct {
 	MaxBytes   int
 	// CheckpointEvery is how many records lie between two of the states that are kept for who comes late; 10,000.
 	CheckpointEvery int
+	// MaxNotable and MaxNotableBytes bound the notable records that are kept beyond the window; 2000 and 1 MiB.
+	MaxNotable      int
+	MaxNotableBytes int
 	// MaxSubscribers bounds the browsers at a time; 128.
 	MaxSubscribers int
 	// Recorder gets every chunk of records as it is sealed, and the last one at the end; nil for none.
@@ -49,6 +52,8 @@ func (c *Config) defaults() error {
 	c.MaxRecords = cmp.Or(c.MaxRecords, 1_000_000)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 32<<20)
 	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, 10_000)
+	c.MaxNotable = cmp.Or(c.MaxNotable, 2000)
+	c.MaxNotableBytes = cmp.Or(c.MaxNotableBytes, 1<<20)
 	c.MaxSubscribers = cmp.Or(c.MaxSubscribers, 128)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -68,6 +73,7 @@ type Hub struct {
 	follows     *consequences
 	state       *world.State
 	window      *window
+	notables    *notables
 	at          time.Time // of the last record
 	drained     []trace.Record
 	ordered     []trace.Record
@@ -93,6 +99,7 @@ func New(config Config) (*Hub, error) {
 		config: config, asks: make(chan func()), stopped: make(chan struct{}),
 		ordering: newOrdering(), causes: newCauses(causesKept),
 		follows: newConsequences(consequencesKept), state: world.New(), window: newWindow(config.MaxRecords, config.MaxBytes),
+		notables:    newNotables(config.MaxNotable, config.MaxNotableBytes),
 		subscribers: map[*Subscription]struct{}{}, recording: newRecording(config.Recorder, config.Logger),
 	}, nil
 }
@@ -164,6 +171,7 @@ func (h *Hub) take(record *trace.Record) []byte {
 	if chunk, sealed := h.window.add(record.At, text); sealed {
 		h.recording.offer(chunk)
 	}
+	h.notables.take(h.window.lastN, record, text, h.state)
 	h.keepCheckpoint()
 	return text
 }

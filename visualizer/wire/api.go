@@ -69,6 +69,31 @@ type Events struct {
 	Records []Record `json:"records"`
 }
 
+// NotableRecords is the answer to GET notable?upTo=N: the notable records up to N that are kept beyond the window, oldest first. Dropped
+// counts older ones that have made room.
+type NotableRecords struct {
+	Records []Notable `json:"records"`
+	Dropped uint64    `json:"dropped"`
+}
+
+// Notable is a record that is told in the story, and what its sentence says beside it.
+type Notable struct {
+	Record Record       `json:"record"`
+	Names  NotableNames `json:"names"`
+}
+
+// NotableNames is whom and what a record's sentence names, out of the state as it was then; empty where the sentence names none.
+type NotableNames struct {
+	Role   string `json:"role,omitempty"`   // of the record's node
+	Client string `json:"client,omitempty"` // whose the session is
+	// Consumer is what the consumer calls itself.
+	Consumer string `json:"consumer,omitempty"`
+	// ManagedLedger is whose the ledger is.
+	ManagedLedger string `json:"managedLedger,omitempty"`
+	// Bookies: from address to node.
+	Bookies map[string]string `json:"bookies,omitempty"`
+}
+
 // RunTitle is the body of POST runs, which saves the present run, and of PUT runs/{name}: what the run is called, 1 to 80 characters.
 type RunTitle struct {
 	Title string `json:"title"`

@@ -1971,6 +1971,35 @@ export interface WireEvents {
   records: TraceRecord[];
 }
 
+/**
+ * NotableRecords is the answer to GET notable?upTo=N: the notable records up to N that are kept beyond the window, oldest first. Dropped
+ * counts older ones that have made room.
+ */
+export interface WireNotableRecords {
+  records: WireNotable[];
+  dropped: number;
+}
+
+/** Notable is a record that is told in the story, and what its sentence says beside it. */
+export interface WireNotable {
+  record: TraceRecord;
+  names: WireNotableNames;
+}
+
+/** NotableNames is whom and what a record's sentence names, out of the state as it was then; empty where the sentence names none. */
+export interface WireNotableNames {
+  /** of the record's node */
+  role?: string;
+  /** whose the session is */
+  client?: string;
+  /** Consumer is what the consumer calls itself. */
+  consumer?: string;
+  /** ManagedLedger is whose the ledger is. */
+  managedLedger?: string;
+  /** Bookies: from address to node. */
+  bookies?: Record<string, string>;
+}
+
 /** RunTitle is the body of POST runs, which saves the present run, and of PUT runs/{name}: what the run is called, 1 to 80 characters. */
 export interface WireRunTitle {
   title: string;
