@@ -122,11 +122,11 @@ func allFree(nodes []node.Config) bool {
 	return true
 }
 
-// watch folds the trace.
+// watch folds the trace, in the order of its times: the nodes are asked one after the other, so what is younger than a look waits for the next.
 func (c *classroom) watch(ctx context.Context) error {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	var records []trace.Record
+	var late []trace.Record // told after the last look began: an earlier one of another node may still come
 	for {
 		select {
 		case <-ctx.Done():
@@ -136,23 +136,41 @@ func (c *classroom) watch(ctx context.Context) error {
 		c.mu.Lock()
 		c.looks++ // begun: what was told before is in it
 		c.mu.Unlock()
-		records = c.cluster.Drain(records[:0])
-		slices.SortStableFunc(records, func(a, b trace.Record) int { return a.At.Compare(b.At) })
+		until := time.Now()
+		late = c.cluster.Drain(late)
+		slices.SortStableFunc(late, func(a, b trace.Record) int { return a.At.Compare(b.At) })
+		ready, _ := slices.BinarySearchFunc(late, until, func(record trace.Record, until time.Time) int { return record.At.Compare(until) })
 		c.mu.Lock()
-		for _, record := range records {
+		for _, record := range late[:ready] {
 			c.state.Apply(record)
 			if !slices.ContainsFunc(everyday, func(kind string) bool { return strings.HasPrefix(record.Kind, kind) }) {
 				c.records = append(c.records, record)
 			}
 		}
 		c.mu.Unlock()
+		late = slices.Delete(late, 0, ready)
 	}
 }
 
+// world is the state with all that the nodes have told until now.
 func (c *classroom) world(context.Context) (*world.State, error) {
-	c.mu.Lock()
+	c.settled()
 	defer c.mu.Unlock()
 	return c.state.Clone(), nil
+}
+
+// settled returns, with the lock, when all that the nodes have told until now is in the state and the records.
+func (c *classroom) settled() {
+	for begun := -1; ; time.Sleep(5 * time.Millisecond) {
+		c.mu.Lock()
+		if begun < 0 {
+			begun = c.looks
+		}
+		if c.looks > begun+1 { // a look that began after now has ended
+			return
+		}
+		c.mu.Unlock()
+	}
 }
 
 // play plays a situation to its end and returns the run and what the trace told meanwhile.
@@ -178,53 +196,46 @@ func (c *classroom) play(id string) (*situation.Run, seen) {
 			c.t.Errorf("%s: %+v", id, step)
 		}
 	}
-	return run, c.told()
-}
-
-// told is what the nodes have told since the run began: all that they told until now.
-func (c *classroom) told() seen {
-	for begun := -1; ; time.Sleep(10 * time.Millisecond) {
-		c.mu.Lock()
-		if begun < 0 {
-			begun = c.looks
-		}
-		if c.looks > begun+1 { // a look that began after now has ended
-			defer c.mu.Unlock()
-			return seen(slices.Clone(c.records))
-		}
-		c.mu.Unlock()
-	}
+	c.settled()
+	defer c.mu.Unlock()
+	return run, seen(slices.Clone(c.records)).since(run, 0)
 }
 
 // seen is what the trace told during a run.
 type seen []trace.Record
 
-// find is the first event of a type from a node (any, when it is empty) for which holds is true, and where it stands; -1: none.
-func find[E trace.Event](s seen, node string, holds func(E) bool) (E, int) {
-	for i, record := range s {
+// since is what was told when a step of the run had begun: of the last time, when the situation had to begin again.
+func (s seen) since(run *situation.Run, step int) seen {
+	at := *run.Steps[step].At
+	return slices.DeleteFunc(slices.Clone(s), func(record trace.Record) bool { return record.At.Before(at) })
+}
+
+// find is the first event of a type from a node (any, when it is empty) for which holds is true, and when it was; zero: none.
+func find[E trace.Event](s seen, node string, holds func(E) bool) (E, time.Time) {
+	for _, record := range s {
 		if event, is := record.Data.(E); is && (node == "" || record.Node == node) && holds(event) {
-			return event, i
+			return event, record.At
 		}
 	}
 	var none E
-	return none, -1
+	return none, time.Time{}
 }
 
 // inOrder fails the test unless everything was found, and in the order of its names.
-func inOrder(t *testing.T, s seen, found ...namedPlace) {
+func inOrder(t *testing.T, found ...moment) {
 	t.Helper()
-	for i, place := range found {
-		if place.at < 0 {
-			t.Errorf("the trace does not tell: %s", place.what)
-		} else if i > 0 && found[i-1].at >= 0 && s[place.at].At.Before(s[found[i-1].at].At) {
-			t.Errorf("%s comes before %s", place.what, found[i-1].what)
+	for i, one := range found {
+		if one.at.IsZero() {
+			t.Errorf("the trace does not tell: %s", one.what)
+		} else if i > 0 && one.at.Before(found[i-1].at) {
+			t.Errorf("%s comes before %s", one.what, found[i-1].what)
 		}
 	}
 }
 
-type namedPlace struct {
+type moment struct {
 	what string
-	at   int
+	at   time.Time
 }
 
 func check(t *testing.T, err error) {

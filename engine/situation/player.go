@@ -131,19 +131,19 @@ func (p *Player) play(ctx context.Context, s script, run *Run, done chan struct{
 	defer close(done)
 	defer p.cancel()
 	p.clear(ctx)
-	stage := &stage{player: p, run: run}
-	err := s.play(ctx, stage)
-	stage.tidy()
+	err, began := p.playThrough(ctx, s, run)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	run.Ended, run.State = &now, StateDone
 	switch {
 	case err == nil:
-		run.Message = s.outcome
+		run.Message = began.tell(s.outcome)
 	case errors.Is(ctx.Err(), context.Canceled):
 		run.State = StateCancelled
 		run.Message = Text{EN: "Cancelled; what it had done is put right.", ZH: "已取消，所做的改动已恢复。"}
+	case errors.As(err, new(moved)) && ctx.Err() == nil:
+		run.State, run.Message = StateFailed, began.giveUp(err)
 	default:
 		run.State = StateFailed
 		if said, ok := sentence.In(err); ok {
@@ -180,6 +180,7 @@ func (p *Player) clear(ctx context.Context) {
 type stage struct {
 	player  *Player
 	run     *Run
+	begun   int                               // how often the situation was begun before
 	undo    []func(ctx context.Context) error // what puts things right again, in the order of doing
 	current int                               // steps begun
 	mended  map[[2]string]fabric.Link         // by sender and receiver: the rule of a link that was cut, without the cut
@@ -222,12 +223,19 @@ func (s *stage) tidy() {
 
 // until waits for a condition of the world. What says it for an error.
 func (s *stage) until(ctx context.Context, what string, holds func(*world.State) bool) error {
+	return s.unless(ctx, what, func(state *world.State) (bool, error) { return holds(state), nil })
+}
+
+// unless waits like until, and ends with the error of a look that finds what makes the waiting vain.
+func (s *stage) unless(ctx context.Context, what string, holds func(*world.State) (bool, error)) error {
 	ticker := time.NewTicker(lookedAt)
 	defer ticker.Stop()
 	for {
 		state, err := s.player.config.World(ctx)
-		if err == nil && holds(state) {
-			return nil
+		if err == nil {
+			if held, vain := holds(state); held || vain != nil {
+				return vain
+			}
 		}
 		select {
 		case <-ticker.C:

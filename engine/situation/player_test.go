@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"twinlog/engine/administration"
 	"twinlog/engine/cluster"
 	"twinlog/engine/fabric"
+	"twinlog/engine/world"
 )
 
 // links are the links of a classroom without nodes.
@@ -17,6 +19,8 @@ type links struct {
 	fabric *fabric.Fabric
 	broken string // no link to this node can be set
 }
+
+func (l *links) Nodes() []cluster.NodeStatus { return nil }
 
 func (l *links) Links() (rules []cluster.LinkRule) {
 	for _, rule := range l.fabric.Links() {
@@ -75,6 +79,55 @@ func TestHalfACutIsTakenBack(t *testing.T) {
 	s.tidy()
 	if left := control.Links(); len(left) > 0 {
 		t.Errorf("left %+v", left)
+	}
+}
+
+// TestASituationThatIsOvertakenBeginsAgain: what was done is put right first, its steps wait again, and in the end it says so. Not for ever.
+func TestASituationThatIsOvertakenBeginsAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		overtaken int // so often
+		begun     int
+		message   string
+	}{
+		"never":       {0, 1, "Done."},
+		"twice":       {2, 3, "Done. It had to begin again on the way: kafka-2 no longer leads orders."},
+		"every time":  {1000, mostBeginnings, ""},
+		"by a cancel": {1000, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := world.New()
+			state.Ensemble.Leader = "ensemble-1"
+			p := New(Config{Control: &links{}, World: func(context.Context) (*world.State, error) { return state, nil }})
+			run := &Run{Names: map[string]string{}, Steps: []StepStatus{{State: StateWaiting}, {State: StateWaiting}}}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			begun, undone, topics := 0, 0, map[string]bool{}
+			overtaken := script{play: func(_ context.Context, s *stage) error {
+				if run.Steps[0].State != StateWaiting || run.Steps[0].At != nil || len(run.Names) > 0 || undone != begun {
+					t.Errorf("it begins with %+v; %d of %d beginnings are put right", run, undone, begun)
+				}
+				begun++
+				s.later(func(context.Context) error { undone++; return nil })
+				s.step()
+				topics[s.ownTopic("orders")] = true
+				s.name("leader", "kafka-2")
+				s.name("topic", "orders")
+				if name == "by a cancel" {
+					cancel()
+				}
+				if begun <= c.overtaken {
+					return leaderMoved
+				}
+				return nil
+			}}
+			err, began := p.playThrough(ctx, overtaken, run)
+			if begun != c.begun || undone != begun || len(topics) != begun || (err == nil) != (c.message != "") {
+				t.Errorf("begun %d times, with %d topics; put right %d times, %v", begun, len(topics), undone, err)
+			}
+			if got := began.tell(Text{EN: "Done."}).EN; err == nil && got != c.message {
+				t.Errorf("it says %q, want %q", got, c.message)
+			}
+		})
 	}
 }
 

@@ -43,7 +43,11 @@ func (s *stage) look(ctx context.Context) (*world.State, error) { return s.playe
 
 // ownTopic is a name for a topic that no earlier run has used.
 func (s *stage) ownTopic(about string) string {
-	return about + "-" + s.run.Started.Format("150405")
+	name := about + "-" + s.run.Started.Format("150405")
+	if s.begun > 0 {
+		name += "-" + strconv.Itoa(s.begun+1)
+	}
+	return name
 }
 
 // topic creates a Kafka-mode topic with one partition, which is deleted when the next situation begins, and waits until all its replicas
@@ -131,6 +135,12 @@ var splitVote = script{
 		if err := s.linger(ctx); err != nil {
 			return err
 		}
+		if state, err = s.look(ctx); err != nil {
+			return err
+		}
+		if state.Ensemble.Leader != leader {
+			return moved{Text{EN: "{leader} no longer leads the ensemble", ZH: "{leader} 不再是 ensemble 的 leader"}}
+		}
 		s.step()
 		if err := s.down(ctx, leader, s.player.config.Control.Kill); err != nil {
 			return err
@@ -169,9 +179,12 @@ var splitVote = script{
 		if err := s.up(ctx, leader); err != nil {
 			return err
 		}
-		return s.until(ctx, leader+" follows", func(state *world.State) bool {
+		return s.unless(ctx, leader+" follows", func(state *world.State) (bool, error) {
+			if state.Ensemble.Leader == leader { // the winner has lost its office, and the one that was killed has it again
+				return false, moved{Text{EN: "{winner} no longer leads the ensemble", ZH: "{winner} 不再是 ensemble 的 leader"}}
+			}
 			server := state.Ensemble.Servers[leader]
-			return server != nil && server.Role == "follower" && server.Leader != ""
+			return server != nil && server.Role == "follower" && server.Leader != "", nil
 		})
 	},
 }

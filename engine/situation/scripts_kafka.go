@@ -11,6 +11,11 @@ import (
 	"twinlog/engine/world"
 )
 
+var (
+	leaderMoved     = moved{Text{EN: "{leader} no longer leads {topic}", ZH: "{leader} 不再是 {topic} 的 leader"}}
+	controllerMoved = moved{Text{EN: "{old} is no longer the controller", ZH: "{old} 不再是 controller"}}
+)
+
 var followerFallsBehind = script{
 	Summary: Summary{
 		ID: "follower-out-of-isr", Side: "kafka",
@@ -36,13 +41,13 @@ var followerFallsBehind = script{
 		if err := s.load(ctx, workload.Spec{Engine: workload.EngineKafka, Topic: topic, Consumers: workload.NoConsumers}); err != nil {
 			return err
 		}
-		leader, follower := p.Leader, p.Replicas[len(p.Replicas)-1]
-		state, err := s.committedBeyond(ctx, topic, 0)
+		p, controller, err := s.underWay(ctx, topic, len(p.Replicas))
 		if err != nil {
 			return err
 		}
+		leader, follower := p.Leader, p.Replicas[len(p.Replicas)-1]
 		for _, id := range p.Replicas { // cut off from its broker, the controller would lose its say in it
-			if id != leader && id != state.Kafka.Controller.Broker {
+			if id != leader && id != controller {
 				follower = id
 			}
 		}
@@ -56,44 +61,54 @@ var followerFallsBehind = script{
 			return err
 		}
 		s.step()
-		inSync := func(wanted bool) func(*world.State) bool {
-			return func(state *world.State) bool {
-				p := partition(state, topic)
-				return p != nil && slices.Contains(p.ISR, follower) == wanted
+		reached := int64(-1) // by the high watermark when the follower was out; -1 while it is not
+		err = s.unless(ctx, kafkaNode(follower)+" is out of the ISR, and the high watermark moves on without it", func(state *world.State) (bool, error) {
+			p := partition(state, topic)
+			switch {
+			case p == nil:
+				return false, nil
+			case p.Leader != leader:
+				return false, leaderMoved
+			case slices.Contains(p.ISR, follower):
+				return false, nil
+			case reached < 0:
+				// Producers may need a while to send again: the situation is not over before the high watermark has moved on.
+				reached = highWatermark(p)
 			}
-		}
-		if err := s.until(ctx, kafkaNode(follower)+" is out of the ISR", inSync(false)); err != nil {
-			return err
-		}
-		if state, err = s.look(ctx); err != nil {
-			return err
-		}
-		// Producers may need a while to send again: the situation is not over before the high watermark has moved on without the follower.
-		if _, err := s.committedBeyond(ctx, topic, highWatermark(partition(state, topic))); err != nil {
+			return highWatermark(p) > reached, nil
+		})
+		if err != nil {
 			return err
 		}
 		if err := s.linger(ctx); err != nil {
 			return err
 		}
+		state, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		if p := partition(state, topic); p == nil || p.Leader != leader {
+			return leaderMoved
+		}
 		s.step()
 		if err := s.mend(kafkaNode(leader), kafkaNode(follower)); err != nil {
 			return err
 		}
-		return s.until(ctx, kafkaNode(follower)+" is in the ISR again", inSync(true))
+		return s.until(ctx, kafkaNode(follower)+" is in the ISR again", func(state *world.State) bool {
+			p := partition(state, topic)
+			return p != nil && slices.Contains(p.ISR, follower)
+		})
 	},
 }
 
-// committedBeyond waits until the high watermark of a topic made for the situation has passed an offset, and returns the world then.
-func (s *stage) committedBeyond(ctx context.Context, topic string, offset int64) (found *world.State, err error) {
-	what := "records of " + topic + " are committed"
-	if offset > 0 {
-		what += " beyond offset " + strconv.FormatInt(offset, 10)
-	}
-	err = s.until(ctx, what, func(state *world.State) bool {
-		found = state
-		return highWatermark(partition(state, topic)) > offset
+// underWay waits until a topic made for the situation has all its replicas in sync and records committed, and tells where it is and which
+// broker the controller is then.
+func (s *stage) underWay(ctx context.Context, topic string, replicas int) (p *world.KafkaPartition, controller int32, err error) {
+	err = s.until(ctx, "records of "+topic+" are committed", func(state *world.State) bool {
+		p, controller = partition(state, topic), state.Kafka.Controller.Broker
+		return p != nil && p.Leader >= 0 && len(p.ISR) == replicas && controller >= 0 && highWatermark(p) > 0
 	})
-	return found, err
+	return p, controller, err
 }
 
 // highWatermark is that of a partition's leader; 0 when nothing is known of it.
@@ -143,6 +158,12 @@ func playZombieController(ctx context.Context, s *stage) error {
 	peer, topic, err := s.holdUpRequest(ctx, state)
 	if err != nil {
 		return err
+	}
+	if state, err = s.look(ctx); err != nil {
+		return err
+	}
+	if state.Kafka.Controller != old {
+		return controllerMoved
 	}
 	s.step()
 	if err := s.down(ctx, kafkaNode(old.Broker), s.player.config.Control.Pause); err != nil {
@@ -211,9 +232,12 @@ func (s *stage) holdUpRequest(ctx context.Context, state *world.State) (peer int
 		return 0, "", err
 	}
 	s.player.remember(func(ctx context.Context) error { return admin.DeleteKafkaTopic(ctx, topic) })
-	err = s.until(ctx, kafkaNode(controller)+" has taken the topic on, and told who could be told", func(state *world.State) bool {
+	err = s.unless(ctx, kafkaNode(controller)+" has taken the topic on, and told who could be told", func(state *world.State) (bool, error) {
+		if state.Kafka.Controller.Broker != controller { // another one can tell everybody
+			return false, controllerMoved
+		}
 		p := partition(state, topic)
-		return p != nil && p.Leader >= 0 && len(p.Logs) == len(brokers)-1
+		return p != nil && p.Leader >= 0 && len(p.Logs) == len(brokers)-1, nil
 	})
 	if err != nil {
 		return 0, "", err
@@ -271,13 +295,25 @@ var lostRecord = script{
 		if err := s.linger(ctx); err != nil { // well within replica.lag.time.max.ms: the follower must still be in the ISR
 			return err
 		}
+		// Unless the machine stood still for so long.
+		outOfSync := moved{Text{EN: "{follower} is no longer in sync with {leader}", ZH: "{follower} 与 {leader} 不再同步"}}
+		state, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		if p := partition(state, topic); p == nil || p.Leader != leader || !slices.Contains(p.ISR, follower) {
+			return outOfSync
+		}
 		s.step()
 		if err := s.down(ctx, kafkaNode(leader), control.Crash); err != nil {
 			return err
 		}
-		err = s.until(ctx, kafkaNode(follower)+" leads the partition", func(state *world.State) bool {
+		err = s.unless(ctx, kafkaNode(follower)+" leads the partition", func(state *world.State) (bool, error) {
 			p := partition(state, topic)
-			return p != nil && p.Leader == follower
+			if p != nil && !slices.Contains(p.ISR, follower) { // nobody else can be elected
+				return false, outOfSync
+			}
+			return p != nil && p.Leader == follower, nil
 		})
 		if err != nil {
 			return err
@@ -294,8 +330,8 @@ var lostRecord = script{
 			return err
 		}
 		err = s.until(ctx, kafkaNode(leader)+" is in the ISR again", func(state *world.State) bool {
-			p := partition(state, topic)
-			return p != nil && p.Leader == follower && slices.Contains(p.ISR, leader)
+			p := partition(state, topic) // led by either: soon the preferred leader leads again
+			return p != nil && slices.Contains(p.ISR, follower) && slices.Contains(p.ISR, leader)
 		})
 		if err != nil {
 			return err

@@ -89,13 +89,16 @@ var fullLedger = script{
 		first, _ := newest(state, fullName(topic))
 		s.name("ledger", first)
 		s.step()
-		err = s.until(ctx, "ledger "+first+" is closed", func(state *world.State) bool {
+		err = s.unless(ctx, "ledger "+first+" is closed", func(state *world.State) (bool, error) {
 			ledger := state.Pulsar.Ledgers[first]
 			if ledger == nil || ledger.State != "closed" {
-				return false
+				return false, nil
+			}
+			if ledger.LastEntry+1 < limits.Entries { // its broker or its bookies were gone for a while
+				return false, moved{Text{EN: "ledger " + first + " was closed before it was full", ZH: "ledger " + first + " 还没写满就被关闭了"}}
 			}
 			s.name("last", strconv.FormatInt(ledger.LastEntry, 10))
-			return true
+			return true, nil
 		})
 		if err != nil {
 			return err
@@ -111,6 +114,9 @@ var fullLedger = script{
 		})
 	},
 }
+
+// mostNames bounds the search for names of topics whose hashes lie in one bundle.
+const mostNames = 1 << 20
 
 const (
 	longestLedger = 15 * time.Minute // that one would watch
@@ -164,7 +170,7 @@ var hotBundle = script{
 			bundle, owner = first.Bundle, first.Owner
 			return !slices.ContainsFunc(topics, func(topic string) bool {
 				other := state.Pulsar.Topics[fullName(topic)]
-				return other == nil || other.Owner != owner || other.LastPublished.Ledger < 0
+				return other == nil || other.Owner != owner || other.Bundle != bundle || other.LastPublished.Ledger < 0
 			})
 		})
 		if err != nil {
@@ -185,16 +191,34 @@ var hotBundle = script{
 	},
 }
 
-// crowd puts load on four topics whose names hash into the lowest sixteenth of the hash space.
+// crowd puts load on four topics of one bundle: that of the first one, which may be small after earlier splits.
 func (s *stage) crowd(ctx context.Context) ([]string, error) {
-	var topics []string
-	for i := 0; len(topics) < 4; i++ {
-		name := fmt.Sprintf("%s-%d", s.ownTopic("hot"), i)
-		if crc32.ChecksumIEEE([]byte(fullName(name))) < 1<<28 {
-			topics = append(topics, name)
+	name := func(i int) string { return fmt.Sprintf("%s-%d", s.ownTopic("hot"), i) }
+	topics := []string{name(0)}
+	if err := s.stream(ctx, topics[0], 100, 1); err != nil {
+		return nil, err
+	}
+	var low, high uint32
+	err := s.until(ctx, "the bundle of "+topics[0]+" is known", func(state *world.State) bool {
+		found := state.Pulsar.Topics[fullName(topics[0])]
+		if found == nil {
+			return false
+		}
+		_, err := fmt.Sscanf(found.Bundle, "0x%08x_0x%08x", &low, &high)
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := 1; len(topics) < 4; i++ {
+		if i == mostNames {
+			return nil, sentence.Error(nil, "bundleTooSmall", "the bundle of {topic} is too small by now: no names of three more topics in it were found; play it again", topics[0])
+		}
+		if hash := crc32.ChecksumIEEE([]byte(fullName(name(i)))); low <= hash && hash < high {
+			topics = append(topics, name(i))
 		}
 	}
-	for _, topic := range topics {
+	for _, topic := range topics[1:] {
 		if err := s.stream(ctx, topic, 100, 1); err != nil {
 			return nil, err
 		}
@@ -211,13 +235,16 @@ func (s *stage) shareHalf(ctx context.Context, topics []string, parent, owner st
 		}
 	}
 	half := ""
-	err := s.until(ctx, "the halves serve their topics", func(state *world.State) bool {
+	err := s.unless(ctx, "the halves serve their topics", func(state *world.State) (bool, error) {
 		found := state.Pulsar.Topics[fullName(upper)]
-		if found == nil || found.Owner != owner || found.Bundle == parent {
-			return false
+		if found == nil || found.Owner == "" || found.Bundle == parent {
+			return false, nil
+		}
+		if found.Owner != owner {
+			return false, moved{Text{EN: owner + " no longer serves " + upper, ZH: owner + " 不再服务 " + upper}}
 		}
 		half = found.Bundle
-		return true
+		return true, nil
 	})
 	if err != nil {
 		return err
@@ -276,15 +303,16 @@ var deadBookie = script{
 		if err := s.stream(ctx, topic, 50, 1); err != nil {
 			return err
 		}
-		if state, err = s.look(ctx); err != nil {
+		id, ledger := "", (*world.Ledger)(nil)
+		err = s.until(ctx, "the ledger of "+topic+" is known", func(now *world.State) bool {
+			state = now
+			id, ledger = newest(now, fullName(topic))
+			return ledger != nil && len(ledger.Ensembles) > 0
+		})
+		if err != nil {
 			return err
 		}
-		id, ledger := newest(state, fullName(topic))
-		if ledger == nil || len(ledger.Ensembles) == 0 {
-			return sentence.Error(nil, "ledgerNotKnown", "the ledger of {topic} is not known yet", topic)
-		}
-		fragments := len(ledger.Ensembles)
-		victim := ledger.Ensembles[fragments-1].Bookies[0]
+		victim := ledger.Ensembles[len(ledger.Ensembles)-1].Bookies[0]
 		bookie := state.Pulsar.Bookies[victim]
 		if bookie == nil {
 			return sentence.Error(nil, "bookieNotKnown", "the bookie at {address} is not known", victim)
@@ -297,14 +325,20 @@ var deadBookie = script{
 			return err
 		}
 		s.step()
-		err = s.until(ctx, "the ensemble has changed", func(state *world.State) bool {
+		err = s.unless(ctx, "the ensemble has changed", func(state *world.State) (bool, error) {
 			ledger := state.Pulsar.Ledgers[id]
-			if ledger == nil || len(ledger.Ensembles) <= fragments {
-				return false
+			if ledger == nil || len(ledger.Ensembles) == 0 {
+				return false, nil
 			}
 			last := ledger.Ensembles[len(ledger.Ensembles)-1]
+			if slices.Contains(last.Bookies, victim) {
+				if ledger.State == "closed" { // its broker has lost it
+					return false, moved{Text{EN: "ledger " + id + " is no longer written", ZH: "ledger " + id + " 不再写入"}}
+				}
+				return false, nil
+			}
 			s.name("entry", strconv.FormatInt(last.FirstEntry, 10))
-			return !slices.Contains(last.Bookies, victim)
+			return true, nil
 		})
 		if err != nil {
 			return err
