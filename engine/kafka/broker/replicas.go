@@ -292,8 +292,10 @@ func (r *replicas) checkpoint() error {
 
 // maintain runs the periodic work: lagging followers, high watermark checkpoints, retention.
 func (r *replicas) maintain(ctx context.Context) {
-	lag := time.NewTicker(max(time.Millisecond, r.broker.settings.lagMax/2))
+	lagEvery := max(time.Millisecond, r.broker.settings.lagMax/2)
+	lag := time.NewTicker(lagEvery)
 	defer lag.Stop()
+	looked := time.Now()
 	checkpoint := time.NewTicker(r.broker.settings.checkpointInterval)
 	defer checkpoint.Stop()
 	retention := time.NewTicker(r.broker.settings.retentionInterval)
@@ -301,6 +303,11 @@ func (r *replicas) maintain(ctx context.Context) {
 	for {
 		select {
 		case <-lag.C:
+			late := stoodStill(time.Since(looked), lagEvery)
+			looked = time.Now()
+			if late {
+				continue
+			}
 			for _, p := range r.all() {
 				if p.view.Load().Role == replica.RoleLeader {
 					p.post(p.checkLag)
@@ -319,6 +326,10 @@ func (r *replicas) maintain(ctx context.Context) {
 		}
 	}
 }
+
+// stoodStill tells by the time between two looks at the followers that this process stood still, as in a pause of the whole machine. Then
+// nobody could fetch, and whoever lags may catch up until the next look.
+func stoodStill(passed, every time.Duration) bool { return passed > every+every/2 }
 
 // close ends all partitions. An orderly end makes everything durable, so that the next start need not look at the logs.
 func (r *replicas) close(orderly bool) {
