@@ -14,6 +14,7 @@ import (
 	"twinlog/labs"
 	"twinlog/labs/labtest"
 	"twinlog/labs/pulsarclient"
+	"twinlog/labs/zookeeperclient"
 )
 
 func main() {
@@ -38,6 +39,6 @@ func rootCommand(started time.Time) *cobra.Command {
 		SilenceUsage:  true, // an error says what to do itself
 		SilenceErrors: true,
 	}
-	root.AddCommand(upCommand(started), nodeCommand(started), labs.Command(labtest.Commands()...), pulsarclient.Command(), dump.Command(), bench.Command())
+	root.AddCommand(upCommand(started), nodeCommand(started), labs.Command(labtest.Commands()...), pulsarclient.Command(), zookeeperclient.Command(), dump.Command(), bench.Command())
 	return root
 }

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -78,7 +79,7 @@ func TestGoZooKeeperBrowsesAndWatches(t *testing.T) {
 	}
 }
 
-// TestZkCli runs Apache's command line client, as Debian packages it.
+// TestZkCli runs Apache's command line client, as Debian packages it, and the classroom's own, which takes the same words.
 func TestZkCli(t *testing.T) {
 	cli := "/usr/share/zookeeper/bin/zkCli.sh"
 	if _, err := os.Stat(cli); err != nil {
@@ -96,34 +97,66 @@ func TestZkCli(t *testing.T) {
 		}
 		return nil
 	})
-	command := exec.CommandContext(t.Context(), cli, "-server", c.zookeeper()[0])
-	stdin, err := command.StdinPipe()
+	clients := []*zooKeeperClient{
+		openZooKeeperClient(t, cli, "-server", c.zookeeper()[0]),
+		openZooKeeperClient(t, program, "zookeeper-client", "--server", strings.Join(c.zookeeper(), ",")),
+	}
+	for i, client := range clients {
+		client.expect("ls /brokers/ids", "[1, 2, 3]")
+		client.expect("get /brokers/topics/browsed", `"partitions":`)
+		client.expect("ls /ledgers", "available")
+		client.expect("ls /loadbalance", "brokers")
+		client.expect("ls /namespace/public", "[default]")
+		own := fmt.Sprintf("/client-%d", i)
+		client.expect("create "+own, "Created "+own)
+		client.expect("create -e -s "+own+"/worker- here", "Created "+own+"/worker-0000000000")
+		client.expect("stat "+own+"/worker-0000000000", "dataLength = 4")
+		client.expect("get -w /controller", fmt.Sprintf(`"brokerid":%d`, controller))
+	}
+	c.act(fmt.Sprintf("kafka-%d", controller), "kill")
+	for i, client := range clients {
+		client.expect("", "type:NodeDeleted path:/controller")
+		client.expect(fmt.Sprintf("get -s /client-%d", 1-i), "cversion = 1") // of the other's, whose ephemeral is there
+	}
+	for i, client := range clients {
+		fmt.Fprintln(client.stdin, "quit")
+		if err := client.command.Wait(); err != nil {
+			t.Errorf("client %d ends with %v", i, err)
+		}
+	}
+}
+
+// zooKeeperClient is a client program that takes commands a line.
+type zooKeeperClient struct {
+	t       *testing.T
+	command *exec.Cmd
+	stdin   io.Writer
+	said    *classroom
+}
+
+func openZooKeeperClient(t *testing.T, program string, arguments ...string) *zooKeeperClient {
+	t.Helper()
+	client := &zooKeeperClient{t: t, command: exec.CommandContext(t.Context(), program, arguments...), said: &classroom{t: t}}
+	stdin, err := client.command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := &classroom{t: t}
-	command.Stdout, command.Stderr = writer(session.write), writer(session.write)
-	if err := command.Start(); err != nil {
+	client.stdin = stdin
+	client.command.Stdout, client.command.Stderr = writer(client.said.write), writer(client.said.write)
+	if err := client.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer command.Process.Kill()
-	expect := func(send, want string) {
-		t.Helper()
-		fmt.Fprintln(stdin, send)
-		eventually(t, 30*time.Second, func() error {
-			if !strings.Contains(session.log(), want) {
-				return fmt.Errorf("after %q zkCli does not say %q:\n%s", send, want, session.log())
-			}
-			return nil
-		})
-	}
-	expect("ls /brokers/ids", "[1, 2, 3]")
-	expect("get /brokers/topics/browsed", `"partitions":`)
-	expect("ls /ledgers", "available")
-	expect("ls /loadbalance", "brokers")
-	expect("ls /namespace/public", "[default]")
-	expect("get -w /controller", fmt.Sprintf(`"brokerid":%d`, controller))
-	c.act(fmt.Sprintf("kafka-%d", controller), "kill")
-	expect("", "type:NodeDeleted path:/controller")
-	fmt.Fprintln(stdin, "quit")
+	t.Cleanup(func() { client.command.Process.Kill() })
+	return client
+}
+
+func (c *zooKeeperClient) expect(send, want string) {
+	c.t.Helper()
+	fmt.Fprintln(c.stdin, send)
+	eventually(c.t, 30*time.Second, func() error {
+		if !strings.Contains(c.said.log(), want) {
+			return fmt.Errorf("after %q %s does not say %q:\n%s", send, c.command.Path, want, c.said.log())
+		}
+		return nil
+	})
 }
