@@ -15,7 +15,7 @@ export const actions = {
   'do.openLinks': 'Disturb links…',
   'do.real': 'The same on a real cluster',
   'needs.kafka': 'The kafka-*.sh tools lie in bin/ of Apache Kafka, from kafka.apache.org; they need Java.',
-  'needs.zookeeper': 'zkCli.sh lies in bin/ of Apache ZooKeeper, from zookeeper.apache.org; it needs Java.',
+  'needs.zookeeper': 'zkCli.sh lies in bin/ of Apache ZooKeeper, from zookeeper.apache.org; it needs Java. bin/twinlog zookeeper-client takes the same words without it.',
   'needs.pulsar': 'The pulsar-* tools lie in bin/ of Apache Pulsar, from pulsar.apache.org; they need Java.',
   'needs.bookkeeper': 'bookkeeper lies in bin/ of Apache Pulsar or Apache BookKeeper; it needs Java.',
   'needs.kcat': 'kcat is a package of most systems: apt install kcat, brew install kcat.',

@@ -16,7 +16,7 @@ export const actions: Translation<typeof en> = {
   'do.openLinks': '干扰链路…',
   'do.real': '在真实集群上这样做',
   'needs.kafka': 'kafka-*.sh 工具在 Apache Kafka 的 bin/ 目录里，从 kafka.apache.org 下载，需要 Java。',
-  'needs.zookeeper': 'zkCli.sh 在 Apache ZooKeeper 的 bin/ 目录里，从 zookeeper.apache.org 下载，需要 Java。',
+  'needs.zookeeper': 'zkCli.sh 在 Apache ZooKeeper 的 bin/ 目录里，从 zookeeper.apache.org 下载，需要 Java。bin/twinlog zookeeper-client 命令相同，不需要 Java。',
   'needs.pulsar': 'pulsar-* 工具在 Apache Pulsar 的 bin/ 目录里，从 pulsar.apache.org 下载，需要 Java。',
   'needs.bookkeeper': 'bookkeeper 在 Apache Pulsar 或 Apache BookKeeper 的 bin/ 目录里，需要 Java。',
   'needs.kcat': 'kcat 是多数系统都有的软件包：apt install kcat 或 brew install kcat。',
