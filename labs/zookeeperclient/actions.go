@@ -245,6 +245,7 @@ var reasons = []struct {
 	{zk.ErrNoChildrenForEphemerals, "an ephemeral znode has no children"},
 	{zk.ErrNoAuth, "its ACL does not allow that; getAcl tells it"},
 	{zk.ErrInvalidACL, "the server does not take this ACL"},
+	{zk.ErrNoServer, "no server lets a client in: none runs at the address of --server, or they are without a majority. The next command tries again"},
 	{zk.ErrConnectionClosed, "the connection was lost before the answer came: it may have been done, or not"},
 	{zk.ErrSessionExpired, "the session has expired; the next command begins a new one"},
 }

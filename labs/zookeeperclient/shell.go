@@ -18,6 +18,7 @@ type shell struct {
 	events  <-chan zk.Event
 	servers []string
 	session int64 // the last one that was told of
+	away    bool  // it was told that the connection is lost
 	asked   int   // commands, for the prompt
 }
 
@@ -47,7 +48,7 @@ func (s *shell) loop(ctx context.Context) error {
 				return err
 			}
 		case event := <-s.events:
-			if err := s.tell(event); err != nil {
+			if err := s.interrupt(event); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -147,7 +148,7 @@ func (s *shell) answer(ctx context.Context, do action) (output []string, err err
 		case r := <-results:
 			return r.output, r.err
 		case event := <-s.events:
-			if err := s.tell(event); err != nil {
+			if err := s.print(s.sentences(event)...); err != nil {
 				return nil, err
 			}
 		case <-late.C:
@@ -160,30 +161,44 @@ func (s *shell) answer(ctx context.Context, do action) (output []string, err err
 	}
 }
 
-// tell prints what the server, or the want of one, has to say.
-func (s *shell) tell(event zk.Event) error {
+// interrupt tells an event while somebody may be typing.
+func (s *shell) interrupt(event zk.Event) error {
+	lines := s.sentences(event)
+	if len(lines) == 0 {
+		return nil
+	}
+	if s.prompt {
+		lines = append([]string{""}, lines...) // the prompt's line ends
+	}
+	if err := s.print(lines...); err != nil {
+		return err
+	}
+	return s.ask()
+}
+
+// sentences is what the server, or the want of one, has to say.
+func (s *shell) sentences(event zk.Event) []string {
 	if event.Type != zk.EventSession {
 		if event.Type == zk.EventNotWatching { // with its session; that is told by itself
 			return nil
 		}
-		return s.print("", "WATCHER::", "", fmt.Sprintf("WatchedEvent state:SyncConnected type:%s path:%s", strings.TrimPrefix(event.Type.String(), "Event"), event.Path))
+		return []string{"", "WATCHER::", "", fmt.Sprintf("WatchedEvent state:SyncConnected type:%s path:%s", strings.TrimPrefix(event.Type.String(), "Event"), event.Path)}
 	}
 	switch event.State {
 	case zk.StateHasSession:
-		if before := s.session; before != 0 && before != s.conn.SessionID() {
-			s.session = s.conn.SessionID()
-			return s.print(fmt.Sprintf("session %#x has expired: its ephemeral znodes and its watches are gone. Connected to %s, session %#x", before, event.Server, s.session))
+		before, away := s.session, s.away
+		s.session, s.away = s.conn.SessionID(), false
+		switch {
+		case before != 0 && before != s.session:
+			return []string{fmt.Sprintf("session %#x has expired: its ephemeral znodes and its watches are gone. Connected to %s, session %#x", before, event.Server, s.session)}
+		case away || s.prompt: // at the start it is noise for a program
+			return []string{fmt.Sprintf("connected to %s, session %#x", event.Server, s.session)}
 		}
-		s.session = s.conn.SessionID()
-		if !s.prompt { // for a program it is noise
-			return nil
-		}
-		return s.print(fmt.Sprintf("connected to %s, session %#x", event.Server, s.session))
 	case zk.StateDisconnected:
-		if s.session == 0 {
-			return nil
+		if s.session != 0 && !s.away {
+			s.away = true // it comes again with each server that is tried
+			return []string{fmt.Sprintf("disconnected from %s; looking for a server that lets this session go on", event.Server)}
 		}
-		return s.print(fmt.Sprintf("disconnected from %s; looking for another server, with the same session", event.Server))
 	}
 	return nil
 }
