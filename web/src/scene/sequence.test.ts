@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { TraceStore } from '../trace/store';
 import { emptyState } from '../trace/reducer';
 import type { WireRecord } from '../trace/types';
-import { marksOf } from './marks';
+import { BEFORE, marksInParts, marksOf } from './marks';
 import { sequenceOf, SEQUENCE_WINDOW, type SequenceWish } from './sequence';
 import { Story, type Moment, type Sentence } from './story';
 
@@ -54,6 +54,17 @@ describe('the sequence', () => {
     ]);
     expect(lanes).toEqual(['kafka-1', 'kafka-2', 'ensemble-3']);
     expect(idle).toEqual([]);
+  });
+
+  it('tells of what was before the part at hand by its sentence alone', () => {
+    const store = new TraceStore();
+    store.reset({ type: 'snapshot', n: 100, at: '', state: emptyState(), window: { firstN: 101, lastN: 100 }, resynchronised: 0 });
+    const story = new Story();
+    store.append([{ n: 101, run: 'r', node: 'kafka-1', seq: 1, at: new Date(AT).toISOString(), kind: 'node.ready', data: {} }] as unknown as WireRecord[], (record, state) => story.take(record, state));
+    const before: Sentence = { n: 40, time: AT - 1000, node: 'bookie-2', side: 'pulsar', moment: 'fault', text: { key: 'story.nodeKilled', params: { node: 'bookie-2' } } };
+    const { rows, lanes } = sequenceOf(store, [before, ...story.all], everything, 101);
+    expect(rows.map(({ n, from, to, apart, later }) => [n, from, to, apart, later])).toEqual([[40, 'bookie-2', undefined, true, false], [101, 'kafka-1', undefined, false, false]]);
+    expect(lanes).toEqual(['kafka-1', 'bookie-2']);
   });
 
   it('lights up what led to the chosen row, and what it led to', () => {
@@ -114,5 +125,17 @@ describe('the marks of the timeline', () => {
     expect(marksOf(many, 0, 2000, 24.7)).toHaveLength(24);
     expect(marksOf(many, 0, 2000, 0)).toHaveLength(1);
     expect(marksOf(many, 3000, 4000, 20)).toEqual([]);
+  });
+
+  it('of what was before the part at hand stand in a stretch of their own, however long ago that was', () => {
+    const marks = marksInParts([sentence(1, 0, 'fault'), sentence(2, 900_000, 'node'), sentence(101, 1_000_000, 'fault'), sentence(102, 1_000_090, 'client')], 100, 1_000_000, 1_000_100, 100);
+    expect(marks.map(({ sentence: { n }, apart }) => [n, apart])).toEqual([[1, true], [2, true], [101, undefined], [102, undefined]]);
+    const [oldest, older, first, last] = marks.map(({ left }) => left);
+    expect(oldest).toBeLessThan(1);
+    expect(older).toBeLessThan(BEFORE);
+    expect(first).toBeGreaterThanOrEqual(BEFORE);
+    expect(last).toBeGreaterThan(90);
+    expect(marksInParts([sentence(101, 50, 'fault')], 100, 0, 100, 10)).toEqual(marksOf([sentence(101, 50, 'fault')], 0, 100, 10));
+    expect(marksInParts([sentence(1, 50, 'fault')], 100, 60, 100, 10).map(({ apart }) => apart)).toEqual([true]);
   });
 });

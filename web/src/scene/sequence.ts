@@ -38,6 +38,8 @@ export interface SequenceRow {
   lit: 'chosen' | 'cause' | 'effect' | undefined;
   /** Still to come, at the instant shown. */
   later: boolean;
+  /** The record is not at hand: the row tells of it, but not what led to it. */
+  apart: boolean;
 }
 
 export interface Sequence {
@@ -107,7 +109,10 @@ function rowsOf(store: TraceStore, window: readonly Sentence[], state: State, n:
   const rows = new Map<number, SequenceRow>();
   for (const sentence of window) {
     let record = store.record(sentence.n);
-    if (!record) continue;
+    if (!record) {
+      if (sentence.n <= store.firstN) rows.set(sentence.n, apartRow(sentence));
+      continue;
+    }
     put(rows, record, sentence, state, n);
     for (let hop = 0; hop < HOPS; hop++) {
       const cause = store.causeOf(record);
@@ -134,6 +139,11 @@ function rowsOf(store: TraceStore, window: readonly Sentence[], state: State, n:
   return sorted;
 }
 
+/** Of what was before the part at hand there is the sentence alone. */
+function apartRow({ n, time, node, moment, side, text }: Sentence): SequenceRow {
+  return { n, time, gap: 0, from: laneOf(node), to: undefined, label: undefined, moment, side, text, cause: undefined, lit: undefined, later: false, apart: true };
+}
+
 /** A receipt stands on the row of its sending. */
 function receiptKnown(rows: Map<number, SequenceRow>, record: TypedRecord, store: TraceStore): boolean {
   if (record.kind !== 'message.received') return false;
@@ -157,6 +167,7 @@ function put(rows: Map<number, SequenceRow>, record: TypedRecord, sentence: Sent
     cause: undefined,
     lit: undefined,
     later: record.n > n,
+    apart: false,
   });
 }
 

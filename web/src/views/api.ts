@@ -18,6 +18,7 @@ import type {
   WireLink,
   WireLinks,
   WireNodes,
+  WireNotableRecords,
   WireNotes,
   WireProblem,
   WireProblemError,
@@ -165,6 +166,11 @@ export async function recordsBetween(after: number, upTo: number, tell?: (fetche
 export async function stateFrom(n: number): Promise<{ n: number; state: State }> {
   const answer = await request<WireClusterState>('GET', `cluster?from=${n}`);
   return { n: answer.n, state: answer.state };
+}
+
+/** The notable records up to one that the server keeps, beyond its window. */
+export function notableUpTo(n: number): Promise<WireNotableRecords> {
+  return request('GET', `notable?upTo=${n}`);
 }
 
 export async function listNotes(language: string): Promise<NotesPage[]> {

@@ -47,6 +47,8 @@ export interface Clock {
 /** A recorded run, or the part of it that is at hand. */
 export interface ShownRun {
   name: string;
+  /** It is the run that is going on. */
+  present: boolean;
   title: string;
   startedAt: string;
   /** All that the run holds. */
@@ -74,6 +76,8 @@ export class Classroom {
   retryAt = $state(0);
   scene = $state.raw<Scene | undefined>(undefined);
   sentences = $state.raw<readonly Sentence[]>([]);
+  /** What is told of the run before that; of the oldest of it, how much is not. */
+  earlier = $state.raw<Telling['earlier']>({ sentences: [], dropped: 0 });
   clock = $state.raw<Clock>({ mode: 'live', speed: 1, time: 0, n: 0, firstN: 0, from: 0, to: 0 });
   inFlight = $state.raw<InFlight>({ counts: noFlow(), surplus: 0 });
   hiddenFlows = $state.raw<ReadonlySet<Flow>>(new Set());
@@ -96,7 +100,7 @@ export class Classroom {
   private readonly live = new Telling();
   private readonly catchUp = new CatchUp(this.live, recordsBetween, (whole, frame) => this.caughtUp(whole, frame));
   /** What happened before this page was opened. */
-  readonly history = new History(this.live, () => this.shown === this.live && this.anew());
+  readonly history = new History(this.live, () => this.historyGrown());
   private readonly livePlayback = new Playback(FLIGHT_MS + 200);
   /** What is shown: the live trace, or a recorded run with a clock of its own. */
   private shown = this.live;
@@ -137,6 +141,7 @@ export class Classroom {
   /** Shows a recorded run, its clock at a record; the cluster and its stream go on. */
   showRun(run: ShownRun, telling: Telling, n: number): void {
     this.recorded = run;
+    if (run.present) telling.earlier = this.live.toldUpTo(telling.store.firstN);
     this.show(telling, new Playback(FLIGHT_MS + 200, true));
     const { firstN, lastN } = telling.store;
     this.moveToRecord(Math.min(Math.max(n, firstN + 1), lastN));
@@ -147,6 +152,12 @@ export class Classroom {
     this.playback = playback;
     telling.changed = true;
     this.anew();
+  }
+
+  private historyGrown(): void {
+    if (this.recorded?.present) this.shown.earlier = this.live.toldUpTo(this.shown.store.firstN);
+    this.shown.changed = true;
+    if (this.shown === this.live) this.anew();
   }
 
   /** Whatever was made of the records shown has to be made anew. */
@@ -420,6 +431,7 @@ export class Classroom {
     if (!this.shown.changed) return;
     this.shown.changed = false;
     this.sentences = [...this.shown.story.all];
+    this.earlier = this.shown.earlier;
     this.closer.storyChanged();
   }
 }

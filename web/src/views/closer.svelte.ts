@@ -132,11 +132,11 @@ export class CloserLook {
     this.seconds = series.upTo(time);
   }
 
-  private publishSequence(now: number, n: number, { telling: { store, story }, playback: { mode } }: Seen): void {
+  private publishSequence(now: number, n: number, { telling, playback: { mode } }: Seen): void {
     const { wish } = this;
     if (!wish || (this.sequenceN >= 0 && n === this.sequenceN) || (mode !== 'paused' && now - this.lastSequence < SEQUENCE_EVERY_MS)) return;
     this.sequenceN = n;
     this.lastSequence = now;
-    this.sequence = sequenceOf(store, story.all, wish, n);
+    this.sequence = sequenceOf(telling.store, telling.told, wish, n);
   }
 }

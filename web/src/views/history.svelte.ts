@@ -1,5 +1,5 @@
 import type { SnapshotFrame } from '../trace/types';
-import { recordsBetween, stateFrom } from './api';
+import { notableUpTo, recordsBetween, stateFrom } from './api';
 import type { Telling } from './telling';
 
 /** Records before the snapshot that are asked for. A record is some 300 bytes on the wire. */
@@ -9,7 +9,7 @@ export type HistoryState = 'none' | 'fetching' | 'fetched' | 'failed';
 
 /**
  * What happened before a snapshot is put in front of the trace that began with it, so that the clock can go back there: to the run's
- * beginning, or of a long run to where its last part begins.
+ * beginning, or of a long run to where its last part begins. Of what was before that part, only what mattered is told.
  */
 export class History {
   state = $state<HistoryState>('none');
@@ -38,6 +38,20 @@ export class History {
     if (this.wanted !== frame) return;
     this.state = fits ? 'fetched' : 'failed';
     if (fits) this.grown();
+    await this.tellEarlier(frame);
+  }
+
+  /** What mattered before the part that is at hand is told all the same: after the part, so that this is not waited for. */
+  private async tellEarlier(frame: SnapshotFrame): Promise<void> {
+    if (this.telling.toldFrom === 0) return;
+    try {
+      const notable = await notableUpTo(this.telling.toldFrom);
+      if (this.wanted !== frame) return;
+      this.telling.tellEarlier(notable);
+      this.grown();
+    } catch (error) {
+      console.warn('the notable records of the run cannot be fetched:', error);
+    }
   }
 
   /** Tries once more; what came meanwhile stays. */

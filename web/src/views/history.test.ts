@@ -15,6 +15,11 @@ function serve(fails: (path: string) => boolean = () => false): string[] {
     asked.push(path);
     if (fails(path)) return Promise.resolve(new Response('{"error":{"code":"gone","message":"gone"}}', { status: 410 }));
     const url = new URL(path, 'http://localhost');
+    if (url.pathname.endsWith('/notable')) {
+      const upTo = Number(url.searchParams.get('upTo'));
+      const answer = { records: [10, 20, upTo, upTo + 1].map((n) => ({ record: record(n), names: { role: 'kafka' } })), dropped: 3 };
+      return Promise.resolve(new Response(JSON.stringify(answer), { status: 200 }));
+    }
     const from = Number(url.searchParams.get('from'));
     const [after, limit] = [Number(url.searchParams.get('after')), Number(url.searchParams.get('limit'))];
     const answer = url.pathname.endsWith('/cluster')
@@ -68,6 +73,32 @@ describe('what happened before a page was opened', () => {
     expect(telling.store.firstN).toBe(1_970_000);
     expect(telling.store.seek(1_970_000).dropped).toEqual({ earlier: 1 });
     expect(beginning()).toEqual({ of: 'part', n: 1_970_001, time: 1_770_001_970_001 });
+  });
+
+  it('is told, of a long run, from its beginning, though the part at hand begins later', async () => {
+    const asked = serve();
+    const { telling, frame, grown, history } = late(2_000_123);
+    await history.fetch(frame);
+    expect(asked.at(-1)).toMatch(/notable\?upTo=1970000$/);
+    expect(telling.earlier.sentences.map(({ n, side }) => `${n} ${side}`)).toEqual(['10 kafka', '20 kafka', '1970000 kafka']);
+    expect(telling.earlier.dropped).toBe(3);
+    expect(telling.told.map(({ n }) => n).slice(0, 4)).toEqual([10, 20, 1_970_000, telling.story.all[0]!.n]);
+    expect(telling.toldUpTo(15).sentences.map(({ n }) => n)).toEqual([10]);
+    expect(grown).toHaveBeenCalledTimes(2);
+  });
+
+  it('is told even where the part before the page could not be fetched, and not asked for where all is at hand', async () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    serve((path) => path.includes('events'));
+    const failed = late(6000);
+    await failed.history.fetch(failed.frame);
+    expect(failed.history.state).toBe('failed');
+    expect(failed.telling.earlier.sentences.at(-1)!.n).toBe(6000);
+    const asked = serve();
+    const whole = late(6000);
+    await whole.history.fetch(whole.frame);
+    expect(asked.filter((path) => path.includes('notable'))).toEqual([]);
+    expect(whole.telling.earlier.sentences).toEqual([]);
   });
 
   it('can be asked for again after it could not be fetched', async () => {

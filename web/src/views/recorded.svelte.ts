@@ -113,7 +113,7 @@ export class RecordedRuns {
       await this.fetchPart(run, telling, page, Math.max(run.lastN, begin + 1));
       const { lastN } = telling.store;
       if (lastN === begin) return this.report({ key: 'run.empty' });
-      this.classroom.showRun({ name, title: run.title, startedAt: run.startedAt, firstN: first, lastN: Math.max(run.lastN, lastN), from: begin, to: lastN }, telling, at);
+      this.classroom.showRun({ name, present: name === this.present, title: run.title, startedAt: run.startedAt, firstN: first, lastN: Math.max(run.lastN, lastN), from: begin, to: lastN }, telling, at);
     });
     this.opening = undefined;
   }
@@ -152,6 +152,14 @@ export class RecordedRuns {
     if (this.present === '') await this.know();
     if (this.present === '') this.report({ key: 'time.gone' });
     else await this.follow({ run: this.present, at: n });
+  }
+
+  /** Moves the clock to a record of the run that is shown; where its part of the run is not at hand, that part is opened. */
+  async goTo(n: number): Promise<void> {
+    if (this.classroom.moveToRecord(n)) return;
+    if (this.present === '') await this.know();
+    if (this.present === '') this.report({ key: 'time.gone' });
+    else await this.open(this.present, n);
   }
 
   /** Opens the part of the run that is before the one at hand; undefined where nothing is recorded. */

@@ -18,7 +18,7 @@ afterEach(() => {
 
 /** The list shows five rows. */
 function show(shownN: number, follows: boolean, told = sentences, beginning: Beginning = { of: 'whole' }) {
-  const props = $state({ sentences: told, shownN, follows, standing: undefined as Standing | undefined, pick: () => {}, look: () => {}, beginning, earlier: undefined as (() => void) | undefined, again: () => {} });
+  const props = $state({ sentences: told, firstN: 0, dropped: 0, shownN, follows, standing: undefined as Standing | undefined, pick: () => {}, look: () => {}, beginning, earlier: undefined as (() => void) | undefined, again: () => {} });
   vi.spyOn(Element.prototype, 'getBoundingClientRect').mockImplementation(function (this: Element) {
     if (this.tagName !== 'LI') return { top: 0, bottom: 5 * ROW, height: 5 * ROW } as DOMRect;
     const top = [...this.parentElement!.children].indexOf(this) * ROW - this.parentElement!.scrollTop;
@@ -112,4 +112,24 @@ it('shows an everyday record where the clock was put at it, between the notable 
   flushSync();
   expect(document.querySelectorAll('[aria-label="Inspect record 1010"]').length).toBe(1);
   expect(current()).toBe(toldAt(1010));
+});
+
+it('goes on with what was before the part at hand, behind the line that says where that begins', () => {
+  const props = show(2000, false, sentences.slice(-20), { of: 'part', n: 1905, time: 0 });
+  const pick = vi.fn();
+  Object.assign(props, { firstN: 1904, pick });
+  flushSync();
+  const rows = [...document.querySelectorAll('li')];
+  const line = rows.findIndex((row) => row.querySelector('.beginning'));
+  expect(rows[line - 1]).toBe(toldAt(1910));
+  expect(rows[line + 1]).toBe(toldAt(1900));
+  expect(rows.slice(line + 1, -1).every((row) => row.classList.contains('apart'))).toBe(true);
+  expect(rows.slice(0, line).some((row) => row.classList.contains('apart'))).toBe(false);
+  expect(toldAt(1900)!.textContent).toContain('before the part that is at hand');
+  expect(rows.at(-1)!.textContent).toContain('The run begins here.');
+  toldAt(1900)!.querySelector('button')!.click();
+  expect(pick).toHaveBeenCalledWith(1900);
+  props.dropped = 7;
+  flushSync();
+  expect(document.querySelector('ol')!.textContent).toContain('7 older notable events are no longer kept');
 });

@@ -1,8 +1,12 @@
+import { earlierSentences } from '../scene/earlier';
 import { Invariants } from '../scene/invariants';
 import { Series } from '../scene/series';
-import { Story } from '../scene/story';
+import { Story, type Sentence } from '../scene/story';
 import { TraceStore, type StoreLimits } from '../trace/store';
+import type { WireNotableRecords } from '../trace/events.gen';
 import type { Records, SnapshotFrame, State } from '../trace/types';
+
+const NOTHING_EARLIER: Telling['earlier'] = { sentences: [], dropped: 0 };
 
 /** A trace with all that is folded from its records: the live one, or a recorded run. */
 export class Telling {
@@ -10,6 +14,10 @@ export class Telling {
   readonly story = new Story();
   invariants = new Invariants();
   series = new Series();
+  /** What the story tells of the run before its own beginning: the sentences without the records, and how many older ones nobody keeps. */
+  earlier: { sentences: readonly Sentence[]; dropped: number } = NOTHING_EARLIER;
+  /** The story tells of the records after this one. */
+  toldFrom = 0;
   /** The story has changed since somebody last looked. */
   changed = true;
 
@@ -24,7 +32,25 @@ export class Telling {
     this.invariants = new Invariants();
     this.invariants.begin(frame.state);
     this.series = new Series();
+    this.earlier = NOTHING_EARLIER;
+    this.toldFrom = frame.n;
     this.changed = true;
+  }
+
+  /** Takes the notable records of the run that are before the story's own. */
+  tellEarlier({ records, dropped }: WireNotableRecords): void {
+    this.earlier = { sentences: earlierSentences(records.filter(({ record }) => record.n <= this.toldFrom)), dropped };
+    this.changed = true;
+  }
+
+  /** All that is told, oldest first. */
+  get told(): Sentence[] {
+    return [...this.earlier.sentences, ...this.story.all];
+  }
+
+  /** What is told of the run up to a record, for a part of it that begins there. */
+  toldUpTo(n: number): Telling['earlier'] {
+    return { sentences: this.told.filter((sentence) => sentence.n <= n), dropped: this.earlier.dropped };
   }
 
   /** Takes records in order; returns how many were new. */
@@ -42,6 +68,7 @@ export class Telling {
     if (base) earlier.begin(base.state);
     if (!this.store.prepend(records, (record, state) => earlier.take(record, state), base)) return false;
     this.story.prepend(earlier);
+    this.toldFrom = this.store.firstN;
     const invariants = new Invariants();
     const series = new Series();
     this.store.replay(
