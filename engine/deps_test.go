@@ -60,8 +60,8 @@ var importRules = []importRule{
 	{"engine/pulsar", with(seams, []string{"engine/commitlog", "engine/pulsar", "engine/sentence"}), "Pulsar-mode never sees Kafka-mode, and the ensemble only through a ZooKeeper client"},
 
 	{"engine/gossip", []string{"engine/trace"}, "gossip knows processes, not engines"},
-	{"engine/administration", []string{"engine/kafka/placement", "engine/sentence"}, "an administrator has the public protocols, and a calculator for placement"},
-	{"engine/workload", []string{"engine/trace", "engine/sentence"}, "the demo clients are clients like any other"},
+	{"engine/administration", []string{"engine/kafka/placement", "engine/kafka/errorname", "engine/sentence"}, "an administrator has the public protocols, and a calculator for placement"},
+	{"engine/workload", []string{"engine/trace", "engine/sentence", "engine/kafka/errorname"}, "the demo clients are clients like any other"},
 	{"engine/node", []string{"engine"}, "a node is made of everything"},
 	{"engine/cluster", []string{"engine"}, "a cluster is made of nodes"},
 	{"engine/dump", []string{"engine"}, "it knows every kind of file"},

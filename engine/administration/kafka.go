@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	_ "twinlog/engine/kafka/errorname" // errors by their names of today
 	"twinlog/engine/sentence"
 )
 

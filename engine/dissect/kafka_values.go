@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	_ "twinlog/engine/kafka/errorname" // errors by their names of today
 )
 
 // meaning is what a number stands for.

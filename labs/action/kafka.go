@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	_ "twinlog/engine/kafka/errorname" // errors by their names of today
 	"twinlog/engine/sentence"
 	"twinlog/labs/lab"
 )

@@ -14,6 +14,7 @@ import (
 	"twinlog/engine/kafka/broker/configs"
 	"twinlog/engine/kafka/broker/reactor"
 	"twinlog/engine/kafka/controllerdriver"
+	_ "twinlog/engine/kafka/errorname" // errors by their names of today
 	"twinlog/engine/kafka/groupcoordinator"
 	"twinlog/engine/kafka/metadata"
 	"twinlog/engine/trace"
