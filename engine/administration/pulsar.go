@@ -187,8 +187,11 @@ func (a *Administrator) PulsarLedgerLimits(ctx context.Context) (LedgerLimits, e
 	return LedgerLimits{Entries: entries, Age: time.Duration(minutes * float64(time.Minute))}, nil
 }
 
-// pulsarPatience bounds one request to one broker.
-const pulsarPatience = 15 * time.Second
+const (
+	pulsarPatience = 15 * time.Second       // bounds one request to one broker
+	pulsarRounds   = 4                      // how often all brokers are asked as long as one answers that it cannot just now
+	pulsarPause    = 500 * time.Millisecond // between two rounds
+)
 
 // secondRefusal is the refusal of a broker that was asked because another one had failed, which may have done what was asked for before.
 type secondRefusal struct{ error }
@@ -203,7 +206,12 @@ func (a *Administrator) pulsar(ctx context.Context, method, path, body string, r
 	}
 	client := http.Client{Timeout: pulsarPatience, Transport: &http.Transport{DisableKeepAlives: true}}
 	var last error
-	for _, broker := range brokers {
+	answered := false // by a broker that may know better a little later: it has lost its ensemble, or the topic is on its way
+	for at := range pulsarRounds * len(brokers) {
+		if at > 0 && at%len(brokers) == 0 && (!answered || pause(ctx, pulsarPause) != nil) {
+			break
+		}
+		broker := brokers[at%len(brokers)]
 		request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(broker, "/")+path, strings.NewReader(body))
 		if err != nil {
 			return sentence.Error(ErrInvalid, "couldNot", "{doing}: {why}", doing, err)
@@ -226,7 +234,7 @@ func (a *Administrator) pulsar(ctx context.Context, method, path, body string, r
 			return nil
 		}
 		if response.StatusCode >= 500 { // another broker may know better
-			last = sentence.Error(nil, "pulsarAnswered", "{broker} answered {status}: {why}", broker, response.Status, reasonOf(text))
+			last, answered = sentence.Error(nil, "pulsarAnswered", "{broker} answered {status}: {why}", broker, response.Status, reasonOf(text)), true
 			continue
 		}
 		refusal := pulsarError(response.StatusCode, reasonOf(text), doing)
@@ -236,6 +244,15 @@ func (a *Administrator) pulsar(ctx context.Context, method, path, body string, r
 		return refusal
 	}
 	return sentence.Error(nil, "noPulsarAnswer", "{doing}: no Pulsar-mode broker could do it; are they running? {why}", doing, last)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // pulsarError is a refusal of a broker's, with its own words.
