@@ -63,12 +63,8 @@ func (m *ManagedLedger) OpenCursor(ctx context.Context, name string, options Cur
 	if err != nil {
 		return nil, fmt.Errorf("open cursor %s: %w", name, err)
 	}
-	path := m.cursorPath(name)
-	if _, err := m.factory.config.Store.Create(path, value, zk.FlagPersistent, metadata.Open()); err != nil {
-		if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) {
-			return nil, fmt.Errorf("create cursor %s: %s was changed by somebody else: %w", name, path, ErrFenced)
-		}
-		return nil, fmt.Errorf("create cursor %s: %w: %w", name, ErrStorage, err)
+	if err := createValue(m.factory.config.Store, m.cursorPath(name), value); err != nil {
+		return nil, fmt.Errorf("create cursor %s: %w", name, err)
 	}
 	m.addCursor(c)
 	return c, nil

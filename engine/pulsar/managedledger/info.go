@@ -118,3 +118,23 @@ func writeValue(store metadata.Store, path string, value []byte, version int32) 
 		}
 	}
 }
+
+// createValue creates a znode, ErrFenced if somebody else has. When ZooKeeper does not say whether it was done, the znode tells.
+func createValue(store metadata.Store, path string, value []byte) error {
+	for attempt := 1; ; attempt++ {
+		_, err := store.Create(path, value, zk.FlagPersistent, metadata.Open())
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode):
+			if attempt > 1 {
+				if found, _, err := store.Get(path); err == nil && slices.Equal(found, value) {
+					return nil // the first attempt was done after all
+				}
+			}
+			return fmt.Errorf("%s was changed by somebody else: %w", path, ErrFenced)
+		case attempt == 3 || errors.Is(err, zk.ErrClosing):
+			return fmt.Errorf("create %s: %w: %w", path, ErrStorage, err)
+		}
+	}
+}
