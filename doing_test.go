@@ -57,7 +57,7 @@ func must[T any](a api, method, path, body string) (answer T) {
 
 func (a api) soon(what string, holds func() bool) {
 	a.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			a.t.Fatalf("still waiting until %s", what)
 		}

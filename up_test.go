@@ -80,8 +80,8 @@ func start(t *testing.T, options upOptions) (out *output, stop func() error) {
 	case err := <-ended:
 		cancel()
 		t.Fatalf("up ended: %v", err)
-	case <-time.After(time.Minute):
-		t.Fatalf("not ready after a minute; it printed\n%s\nand stopping it gives %v", out, stop())
+	case <-time.After(3 * time.Minute):
+		t.Fatalf("not ready after three minutes; it printed\n%s\nand stopping it gives %v", out, stop())
 	}
 	return out, stop
 }
