@@ -22,8 +22,10 @@ type Administration interface {
 	Reassignments(ctx context.Context) ([]administration.MovingPartition, error)
 	Reassign(ctx context.Context, wanted administration.Reassignment) ([]administration.MovingPartition, error)
 	Elect(ctx context.Context, wanted administration.Election) ([]administration.Elected, error)
+	ResetOffsets(ctx context.Context, group string, wanted administration.OffsetReset) ([]administration.CommittedOffset, error)
 	CreatePulsarTopic(ctx context.Context, topic administration.PulsarTopic) (administration.PulsarTopic, error)
 	DeletePulsarTopic(ctx context.Context, topic string) error
+	ResetCursor(ctx context.Context, wanted administration.CursorReset) error
 	UnloadBundle(ctx context.Context, wanted administration.PulsarBundle, destination string) error
 	SplitBundle(ctx context.Context, wanted administration.PulsarBundle) error
 }
@@ -42,11 +44,15 @@ func (s *Server) administrationTable() []route {
 			handle: s.postReassignment, body: administration.Reassignment{}, status: 202, answer: wire.Reassignments{}, problems: []int{404, 409, 501}},
 		{method: "POST", path: "/kafka/elections", about: "Elects leaders: the preferred ones, or unclean ones where none else is left", handle: s.postElection,
 			body: administration.Election{}, status: 200, answer: wire.Elections{}, problems: []int{404, 409, 501}},
+		{method: "PUT", path: "/kafka/groups/:group/offsets", about: "Sets what a consumer group without members has committed", handle: s.putOffsets,
+			body: administration.OffsetReset{}, status: 200, answer: wire.CommittedOffsets{}, problems: []int{404, 409, 501}},
 		{method: "POST", path: "/pulsar/topics", about: "Creates a Pulsar-mode topic", handle: s.postPulsarTopic, body: administration.PulsarTopic{},
 			status: 201, answer: administration.PulsarTopic{}, problems: []int{404, 409, 501}},
 		{method: "DELETE", path: "/pulsar/topics", about: "Deletes a Pulsar-mode topic", handle: s.deletePulsarTopic,
 			query:  []parameter{{"name", "orders, or persistent://public/default/orders", "string"}},
 			status: 200, answer: wire.Done{}, problems: []int{404, 409, 501}},
+		{method: "PUT", path: "/pulsar/cursors", about: "Moves a subscription's cursor to the beginning of what is stored, or past its end", handle: s.putCursor,
+			body: administration.CursorReset{}, status: 200, answer: wire.Done{}, problems: []int{404, 409, 501}},
 		{method: "POST", path: "/pulsar/bundles/:action", about: "unload a bundle, so that another broker owns it, or split it", handle: s.postBundleAction,
 			body: administration.PulsarBundle{}, status: 200, answer: wire.Done{}, problems: []int{404, 409, 501}},
 	}
@@ -125,6 +131,21 @@ func (s *Server) postElection(c *gin.Context) {
 	s.administer(c, http.StatusOK, &wanted, func(ctx context.Context, admin Administration) (any, error) {
 		elected, err := admin.Elect(ctx, wanted)
 		return wire.Elections{Elections: elected}, err
+	})
+}
+
+func (s *Server) putOffsets(c *gin.Context) {
+	var wanted administration.OffsetReset
+	s.administer(c, http.StatusOK, &wanted, func(ctx context.Context, admin Administration) (any, error) {
+		committed, err := admin.ResetOffsets(ctx, c.Param("group"), wanted)
+		return wire.CommittedOffsets{Offsets: committed}, err
+	})
+}
+
+func (s *Server) putCursor(c *gin.Context) {
+	var wanted administration.CursorReset
+	s.administer(c, http.StatusOK, &wanted, func(ctx context.Context, admin Administration) (any, error) {
+		return wire.Done{Done: "moved the cursor of " + wanted.Subscription + " on " + wanted.Topic}, admin.ResetCursor(ctx, wanted)
 	})
 }
 

@@ -229,6 +229,14 @@ func (a *administrator) Elect(_ context.Context, wanted administration.Election)
 	a.note("elect %s %d %s", wanted.Topic, *wanted.Partition, wanted.Type)
 	return []administration.Elected{}, nil
 }
+func (a *administrator) ResetOffsets(_ context.Context, group string, wanted administration.OffsetReset) ([]administration.CommittedOffset, error) {
+	a.note("reset %s on %s to %s", group, wanted.Topic, wanted.To)
+	return []administration.CommittedOffset{}, nil
+}
+func (a *administrator) ResetCursor(_ context.Context, wanted administration.CursorReset) error {
+	a.note("reset %s on %s to %s", wanted.Subscription, wanted.Topic, wanted.To)
+	return nil
+}
 func (a *administrator) CreatePulsarTopic(_ context.Context, topic administration.PulsarTopic) (administration.PulsarTopic, error) {
 	a.note("create pulsar %+v", topic)
 	return topic, nil
@@ -273,6 +281,8 @@ func TestAdministration(t *testing.T) {
 		{"POST", "kafka/reassignments", `{"topic":"orders","partition":1,"replicas":[4,2]}`, 202, "reassign {Topic:orders Partition:1 Replicas:[4 2] Balance:[] Cancel:false}"},
 		{"POST", "kafka/elections", `{"topic":"orders","partition":0,"type":"preferred"}`, 200, "elect orders 0 preferred"},
 		{"POST", "kafka/elections", `{}`, 400, "badRequest"},
+		{"PUT", "kafka/groups/billing/offsets", `{"topic":"orders","to":"earliest"}`, 200, "reset billing on orders to earliest"},
+		{"PUT", "pulsar/cursors", `{"topic":"orders","subscription":"audit","to":"latest"}`, 200, "reset audit on orders to latest"},
 		{"POST", "pulsar/topics", `{"name":"orders"}`, 201, "create pulsar {Name:orders Partitions:0}"},
 		{"DELETE", "pulsar/topics?name=orders", "", 200, "delete pulsar orders"},
 		{"POST", "pulsar/bundles/unload", `{"bundle":"0x00000000_0x40000000","destination":"pulsar-4"}`, 200, `unload 0x00000000_0x40000000 to "127.0.0.1:8083"`},

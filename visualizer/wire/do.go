@@ -58,6 +58,11 @@ type Elections struct {
 	Elections []administration.Elected `json:"elections"`
 }
 
+// CommittedOffsets is the answer to PUT kafka/groups/{group}/offsets: what the group has committed now.
+type CommittedOffsets struct {
+	Offsets []administration.CommittedOffset `json:"offsets"`
+}
+
 // GrowTopic is the body of PUT kafka/topics/{name}: more partitions, other configs, or both.
 type GrowTopic struct {
 	Partitions int               `json:"partitions"` // in all; 0: as many as there are

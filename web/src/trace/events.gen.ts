@@ -1529,6 +1529,15 @@ export interface StoredFile {
 
 // ---- engine/administration ----
 
+/** CursorReset says where a subscription is to go on reading its topic. */
+export interface AdminCursorReset {
+  /** orders, or persistent://public/default/orders; of a partitioned one, every partition */
+  topic: string;
+  subscription: string;
+  /** earliest or latest */
+  to: string;
+}
+
 /** KafkaTopic is a topic to be created. */
 export interface AdminKafkaTopic {
   name: string;
@@ -1538,6 +1547,24 @@ export interface AdminKafkaTopic {
   replicationFactor: number;
   /** such as min.insync.replicas */
   configs: Record<string, string> | null;
+}
+
+/** OffsetReset says where a consumer group is to go on reading a topic, as kafka-consumer-groups.sh --reset-offsets does. */
+export interface AdminOffsetReset {
+  topic: string;
+  /** none: every partition */
+  partition: number | null;
+  /** earliest, latest or offset */
+  to: string;
+  /** with "offset": that of the record that is read next */
+  offset: number;
+}
+
+/** CommittedOffset is what a group has committed for a partition. */
+export interface AdminCommittedOffset {
+  topic: string;
+  partition: number;
+  offset: number;
 }
 
 /** PulsarTopic is a topic to be created. */
@@ -2094,6 +2121,11 @@ export interface WireReassignments {
 /** Elections is the answer to POST kafka/elections. */
 export interface WireElections {
   elections: AdminElected[];
+}
+
+/** CommittedOffsets is the answer to PUT kafka/groups/{group}/offsets: what the group has committed now. */
+export interface WireCommittedOffsets {
+  offsets: AdminCommittedOffset[];
 }
 
 /** GrowTopic is the body of PUT kafka/topics/{name}: more partitions, other configs, or both. */

@@ -65,6 +65,23 @@ describe('an action', () => {
     expect(send('kafka-change').requests).toEqual([]);
   });
 
+  it("sets a group's offsets, of one partition only where an offset is told", () => {
+    const all = send('kafka-offsets', { group: 'billing', topic: 'demo', to: 'latest', partition: 2, offset: 7 });
+    expect(all.requests).toEqual([{ method: 'PUT', path: 'kafka/groups/billing/offsets', body: { topic: 'demo', to: 'latest' } }]);
+    expect(all.command).toMatch(/--group billing --topic demo --reset-offsets --to-latest --execute$/);
+    const one = send('kafka-offsets', { group: 'billing', topic: 'demo', to: 'offset', partition: 2, offset: 7 });
+    expect(one.requests[0]!.body).toEqual({ topic: 'demo', to: 'offset', partition: 2, offset: 7 });
+    expect(one.command).toMatch(/--topic demo:2 --reset-offsets --to-offset 7 --execute$/);
+  });
+
+  it("moves a subscription's cursor on all partitions of its topic", () => {
+    const { fields } = action('pulsar-cursor');
+    expect(JSON.stringify(fields[0])).not.toContain('-partition-');
+    const { requests, command } = send('pulsar-cursor', { to: 'latest' });
+    expect(requests[0]).toMatchObject({ method: 'PUT', path: 'pulsar/cursors', body: { to: 'latest' } });
+    expect(command).toMatch(/topics clear-backlog persistent:\/\/\S+ -s \S+$/);
+  });
+
   it('does the same to whoever serves the topic on either side', () => {
     const paths = send('both-fault', { action: 'pause' }).requests.map(({ path }) => path);
     expect(paths.length).toBe(2);

@@ -1,5 +1,5 @@
 import type { Scene } from '../scene';
-import { brokerList, choices, clientTopics, configs, text, type Action, type Addresses } from './action';
+import { brokerList, choices, clientTopics, configs, text, type Action, type Addresses, type Choice } from './action';
 
 /** Kafka's own tools. */
 const tool = (name: string, at: Addresses) => `${name}.sh --bootstrap-server ${at.kafka}`;
@@ -7,7 +7,7 @@ const tool = (name: string, at: Addresses) => `${name}.sh --bootstrap-server ${a
 export function kafkaActions(scene: Scene): Action[] {
   const topics = clientTopics(scene);
   const brokers = scene.kafka.brokers.map(({ id }) => id);
-  return [create(brokers.length), change(topics), remove(topics), move(topics, brokers), spread(topics, brokers), elect(topics, scene)];
+  return [create(brokers.length), change(topics), remove(topics), move(topics, brokers), spread(topics, brokers), elect(topics, scene), reset(topics, scene)];
 }
 
 function create(brokers: number): Action {
@@ -122,6 +122,36 @@ function elect(topics: readonly string[], scene: Scene): Action {
       const topic = text(values, 'topic');
       const whole = `${tool('kafka-leader-election', at)} --election-type ${text(values, 'type')}`;
       return topic ? `echo '${JSON.stringify({ partitions: partitions(topic) })}' > partitions.json\n${whole} --path-to-json-file partitions.json` : `${whole} --all-topic-partitions`;
+    },
+  };
+}
+
+const RESET_TO: readonly Choice[] = [
+  { value: 'earliest', label: 'do.resetEarliest' },
+  { value: 'latest', label: 'do.resetLatest' },
+];
+
+function reset(topics: readonly string[], scene: Scene): Action {
+  const groups = scene.kafka.groups.map(({ group }) => group);
+  return {
+    id: 'kafka-offsets', title: 'do.resetOffsets', help: 'do.resetOffsetsHelp', button: 'do.reset',
+    fields: [
+      { name: 'group', label: 'do.ofGroup', type: 'choice', options: choices(groups), initial: groups[0] ?? '' },
+      { name: 'topic', label: 'do.topic', type: 'choice', options: choices(topics), initial: topics[0] ?? '' },
+      { name: 'to', label: 'do.resetTo', type: 'choice', options: [...RESET_TO, { value: 'offset', label: 'do.resetOffset' }], initial: 'earliest' },
+      { name: 'partition', label: 'do.partition', type: 'number', initial: 0, min: 0, max: 99 },
+      { name: 'offset', label: 'do.offset', type: 'number', initial: 0, min: 0, max: 1e12 },
+    ],
+    requests: (values) => {
+      const { group, topic, to } = { group: text(values, 'group'), topic: text(values, 'topic'), to: text(values, 'to') };
+      if (!group || !topic) return [];
+      const where = to === 'offset' ? { partition: values.partition, offset: values.offset } : {};
+      return [{ method: 'PUT', path: `kafka/groups/${encodeURIComponent(group)}/offsets`, body: { topic, to, ...where } }];
+    },
+    command: (values, at) => {
+      const to = text(values, 'to');
+      const [of, where] = to === 'offset' ? [`:${values.partition}`, `--to-offset ${values.offset}`] : ['', `--to-${to}`];
+      return `${tool('kafka-consumer-groups', at)} --group ${text(values, 'group')} --topic ${text(values, 'topic')}${of} --reset-offsets ${where} --execute`;
     },
   };
 }

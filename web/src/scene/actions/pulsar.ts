@@ -4,7 +4,7 @@ import { choices, text, type Action, type Addresses } from './action';
 const admin = (at: Addresses) => `pulsar-admin --admin-url ${at.pulsarAdmin}`;
 
 export function pulsarActions(scene: Scene): Action[] {
-  return [create(), remove(scene), unload(scene), split(scene)];
+  return [create(), remove(scene), cursor(scene), unload(scene), split(scene)];
 }
 
 /** "orders" is short for a topic of public/default. */
@@ -34,6 +34,33 @@ function remove(scene: Scene): Action {
     fields: [{ name: 'topic', label: 'do.topic', type: 'choice', options: choices(topics), initial: topics[0] ?? '' }],
     requests: (values) => (text(values, 'topic') ? [{ method: 'DELETE', path: `pulsar/topics?name=${encodeURIComponent(text(values, 'topic'))}` }] : []),
     command: (values, at) => `${admin(at)} topics ${partitioned.has(text(values, 'topic')) ? 'delete-partitioned-topic' : 'delete'} ${text(values, 'topic')} -f`,
+  };
+}
+
+function cursor(scene: Scene): Action {
+  const served = [...scene.pulsar.brokers.flatMap(({ topics }) => topics), ...scene.pulsar.unowned];
+  const each = new Map<string, { subscription: string; topic: string }>();
+  for (const { topic: partition, subscriptions } of served) {
+    const topic = partition.replace(/-partition-\d+$/, '');
+    for (const { name } of subscriptions) each.set(`${name} · ${topic}`, { subscription: name, topic });
+  }
+  const names = [...each.keys()].sort();
+  return {
+    id: 'pulsar-cursor', title: 'do.resetCursor', help: 'do.resetCursorHelp', button: 'do.moveCursor',
+    fields: [
+      { name: 'subscription', label: 'do.ofSubscription', type: 'choice', options: choices(names), initial: names[0] ?? '' },
+      { name: 'to', label: 'do.resetTo', type: 'choice', options: [{ value: 'earliest', label: 'do.resetEarliest' }, { value: 'latest', label: 'do.resetLatest' }], initial: 'earliest' },
+    ],
+    requests: (values) => {
+      const of = each.get(text(values, 'subscription'));
+      return of ? [{ method: 'PUT', path: 'pulsar/cursors', body: { ...of, to: text(values, 'to') } }] : [];
+    },
+    command: (values, at) => {
+      const of = each.get(text(values, 'subscription'));
+      if (!of) return '';
+      const what = text(values, 'to') === 'latest' ? 'clear-backlog' : 'reset-cursor';
+      return `${admin(at)} topics ${what} ${of.topic} -s ${of.subscription}${what === 'reset-cursor' ? ' -t 520w' : ''}`;
+    },
   };
 }
 
