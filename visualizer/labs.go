@@ -3,11 +3,9 @@ package visualizer
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"html"
 	"io"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -162,8 +160,8 @@ func (s *Server) postProgress(c *gin.Context) {
 
 // labTrace is the hub as the labs see it.
 type labTrace struct {
-	hub    *hub.Hub
-	logger *slog.Logger
+	hub     *hub.Hub
+	checked *checkedRecords
 }
 
 // World returns the state now, with everything that was recorded before the call, and the number of the last record in it; the state
@@ -179,58 +177,5 @@ func (t labTrace) World() (*world.State, uint64) {
 	return state, n
 }
 
-const (
-	// eventsRead is how many records are unpacked at a time.
-	eventsRead = 5_000
-	// eventsChecked bounds what a check is shown: a condition over more would be slow, and an attempt can last for hours.
-	eventsChecked = 20_000
-)
-
-// unchecked is how the records of the kinds begin that checks are not shown.
-var unchecked = func() (beginnings [][]byte) {
-	for _, kind := range observe.Unchecked {
-		beginnings = append(beginnings, []byte(`"kind":"`+kind))
-	}
-	return beginnings
-}()
-
-func isChecked(record []byte) bool {
-	return !slices.ContainsFunc(unchecked, func(kind []byte) bool { return bytes.Contains(record, kind) })
-}
-
-// EventsAfter returns the records after n that are checked: the newest of them when they are too many, and as many as are still in the
-// window.
-func (t labTrace) EventsAfter(n uint64) []observe.Event {
-	var texts []json.RawMessage
-	for {
-		records, bounds, err := t.hub.Records(context.Background(), n, eventsRead)
-		if errors.Is(err, hub.ErrGone) {
-			t.logger.Warn("a lab asks for records that have left the window", "after", n, "firstN", bounds.FirstN)
-			n = bounds.FirstN - 1
-			continue
-		}
-		if err != nil || len(records) == 0 {
-			return t.decode(texts)
-		}
-		n += uint64(len(records))
-		for _, text := range records {
-			if isChecked(text) {
-				texts = append(texts, bytes.Clone(text)) // not the chunk that it came in
-			}
-		}
-		texts = texts[max(0, len(texts)-eventsChecked):]
-	}
-}
-
-func (t labTrace) decode(texts []json.RawMessage) []observe.Event {
-	events := make([]observe.Event, 0, len(texts))
-	for _, text := range texts {
-		var event observe.Event
-		if err := json.Unmarshal(text, &event); err != nil {
-			t.logger.Error("a record cannot be read back", "record", string(text), "error", err)
-			continue
-		}
-		events = append(events, event)
-	}
-	return events
-}
+// EventsAfter returns the records after n that are checked, the oldest first.
+func (t labTrace) EventsAfter(n uint64) []observe.Event { return t.checked.after(n) }

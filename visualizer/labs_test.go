@@ -1,10 +1,13 @@
 package visualizer
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +15,8 @@ import (
 	"twinlog/engine/trace"
 	"twinlog/labs"
 	"twinlog/labs/lab"
+	"twinlog/labs/observe"
+	"twinlog/visualizer/wire"
 )
 
 // lesson is a Labs that remembers what it was asked.
@@ -195,5 +200,40 @@ func TestLabsAreShownABoundedNumberOfEvents(t *testing.T) {
 	events := l.trace.EventsAfter(0)
 	if len(events) != eventsChecked || events[len(events)-1].N != last {
 		t.Errorf("%d events, the last is %d of %d", len(events), events[len(events)-1].N, last)
+	}
+}
+
+// A workload beside a lab brings hundreds of records a second. A task that passed at the attempt's beginning rests on a handful of old ones.
+func TestAWorkloadPushesNothingOfALabOutOfSight(t *testing.T) {
+	checked := newCheckedRecords(slog.New(slog.DiscardHandler))
+	n := uint64(0)
+	take := func(event trace.Event) {
+		n++
+		record := trace.Record{Node: "kafka-2", Kind: event.Kind(), Data: event}
+		text, err := json.Marshal(wire.Record{N: n, Record: record})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked.take(n, &record, text)
+	}
+	written := func(topic string) trace.KafkaAcknowledged {
+		return trace.KafkaAcknowledged{KafkaPartition: trace.KafkaPartition{Topic: topic}, Acks: -1}
+	}
+	take(trace.KafkaTopicCreated{Topic: "clicks", Replicas: [][]int32{{2}}})
+	take(written("clicks"))
+	for range eventsChecked {
+		take(written("demo"))
+		take(trace.KafkaReactorMeasured{})
+	}
+	take(trace.NodeReady{})
+	events := checked.after(0)
+	if len(events) != eventsChecked || events[0].N != 1 || events[1].N != 2 || events[1].Data["topic"] != "clicks" || events[len(events)-1].N != n {
+		t.Errorf("%d events: %+v … %+v", len(events), events[:min(2, len(events))], events[max(0, len(events)-1):])
+	}
+	if !slices.IsSortedFunc(events, func(a, b observe.Event) int { return cmp.Compare(a.N, b.N) }) {
+		t.Error("the events are out of order")
+	}
+	if later := checked.after(2); len(later) != eventsChecked-2 || later[0].Data["topic"] != "demo" {
+		t.Errorf("%d events after the second: %+v", len(later), later[:min(1, len(later))])
 	}
 }

@@ -112,12 +112,17 @@ func New(config Config) (*Server, error) {
 		s.config.Token = rand.Text()
 	}
 	var err error
-	s.hub, err = hub.New(hub.Config{Drain: config.Control.Drain, Recorder: config.Recorder, Logger: config.Logger})
+	gather := hub.Config{Drain: config.Control.Drain, Recorder: config.Recorder, Logger: config.Logger}
+	checked := newCheckedRecords(config.Logger)
+	if config.Labs != nil {
+		gather.Seen = checked.take
+	}
+	s.hub, err = hub.New(gather)
 	if err != nil {
 		return nil, err
 	}
 	if config.Labs != nil {
-		if s.labs, err = config.Labs(labTrace{s.hub, config.Logger}); err != nil {
+		if s.labs, err = config.Labs(labTrace{s.hub, checked}); err != nil {
 			return nil, err
 		}
 	}

@@ -80,9 +80,10 @@ type Event struct {
 }
 
 // Unchecked is how the kinds begin of records that checks are not shown. They are most of a trace and decide nothing: messages on their
-// way, and the single steps of what other records tell as a whole. Without them, a workload does not push the faults and elections of a
-// long attempt out of sight.
+// way, the single steps of what other records tell as a whole, and measurements.
 var Unchecked = []string{
 	"message.", "kafka.appended", "kafka.highWatermarkAdvanced", "kafka.followerFetched", "bookkeeper.entryStored",
 	"bookkeeper.lastAddConfirmedAdvanced", "ensemble.commitAdvanced", "pulsar.dispatched",
+	"kafka.requestDelayed", "kafka.reactorMeasured", "pulsar.subscriptionMeasured", "pulsar.brokerMeasured", "trace.latencyMeasured",
+	"ensemble.logAppended",
 }

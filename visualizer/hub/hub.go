@@ -36,7 +36,9 @@ type Config struct {
 	MaxSubscribers int
 	// Recorder gets every chunk of records as it is sealed, and the last one at the end; nil for none.
 	Recorder Recorder
-	Logger   *slog.Logger
+	// Seen is told of every record, in order, with its JSON; it must not keep either, and not wait. Nil: nobody is.
+	Seen   func(n uint64, record *trace.Record, text []byte)
+	Logger *slog.Logger
 }
 
 // Recorder keeps chunks of records beyond the window. It may be slow: what does not fit its queue is left out, and counted.
@@ -172,6 +174,9 @@ func (h *Hub) take(record *trace.Record) []byte {
 		h.recording.offer(chunk)
 	}
 	h.notables.take(h.window.lastN, record, text, h.state)
+	if h.config.Seen != nil {
+		h.config.Seen(h.window.lastN, record, text)
+	}
 	h.keepCheckpoint()
 	return text
 }
