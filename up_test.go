@@ -19,6 +19,7 @@ import (
 
 	"twinlog/engine/cluster"
 	"twinlog/engine/disk"
+	"twinlog/engine/fabric/freeport"
 	"twinlog/engine/node"
 )
 
@@ -52,11 +53,19 @@ func freeOptions(t *testing.T) upOptions {
 	options := upOptions{layout: cluster.DefaultLayout(), pace: string(node.Classroom), logLevel: "error", started: time.Now()}
 	for offset := 100 + os.Getpid()%2000; offset < 20000; offset += 701 {
 		options.layout.PortOffset = offset
-		nodes, err := options.layout.Nodes()
+		grown := options.layout // tests add a node of each role
+		grown.Ensemble, grown.Kafka, grown.Pulsar, grown.Bookies = grown.Ensemble+1, grown.Kafka+1, grown.Pulsar+1, grown.Bookies+1
+		nodes, err := grown.Nodes()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if checkPorts(options.layout, nodes) == nil {
+		addresses := []string{grown.Address(cluster.PortPage)}
+		for _, config := range nodes {
+			for _, address := range config.Addresses {
+				addresses = append(addresses, address.Listen)
+			}
+		}
+		if freeport.Take(addresses...) {
 			return options
 		}
 	}

@@ -2,7 +2,6 @@ package situation_test
 
 import (
 	"context"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"twinlog/engine/cluster"
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/fabric/freeport"
 	"twinlog/engine/node"
 	"twinlog/engine/situation"
 	"twinlog/engine/trace"
@@ -110,16 +110,13 @@ func freeLayout(t *testing.T) cluster.Layout {
 }
 
 func allFree(nodes []node.Config) bool {
+	var addresses []string
 	for _, n := range nodes {
 		for _, address := range n.Addresses {
-			listener, err := net.Listen("tcp", address.Listen)
-			if err != nil {
-				return false
-			}
-			listener.Close()
+			addresses = append(addresses, address.Listen)
 		}
 	}
-	return true
+	return freeport.Take(addresses...)
 }
 
 // watch folds the trace, in the order of its times: the nodes are asked one after the other, so what is younger than a look waits for the next.
