@@ -17,6 +17,7 @@ import (
 func TestWhoTakesPart(t *testing.T) {
 	const self, other, nonce = 1, 2, 77
 	now := time.Now()
+	asked, before := now.Add(-time.Millisecond), now.Add(-2*time.Millisecond)
 	for name, c := range map[string]struct {
 		known     int64 // the nonce that this member had before the change
 		connected bool
@@ -27,8 +28,10 @@ func TestWhoTakesPart(t *testing.T) {
 		"connected and heard":                           {nonce, true, now, nil, true},
 		"connected, but blank and not heard":            {nonce, true, time.Time{}, nil, false},
 		"connected, and not heard for long":             {nonce, true, now.Add(-time.Minute), nil, false},
+		"heard before the change was asked for":         {nonce, true, before, nil, false},
 		"heard a moment ago, and gone":                  {nonce, false, now, nil, false},
 		"blank, and waits for this very change":         {0, false, time.Time{}, &blankServer{nonce, now}, true},
+		"was blank before the change was asked for":     {0, false, time.Time{}, &blankServer{nonce, before}, false},
 		"blank, though it was given its id before":      {nonce, true, time.Time{}, &blankServer{nonce, now}, false},
 		"was blank a moment ago, and answers by now":    {nonce, true, now, &blankServer{nonce, now}, true},
 		"blank again since it was made a member":        {nonce, true, now, &blankServer{nonce + 1, now}, false},
@@ -48,10 +51,10 @@ func TestWhoTakesPart(t *testing.T) {
 		if c.blank != nil {
 			o.blank[other] = *c.blank
 		}
-		if got := o.takesPart(other, member); got != c.want {
+		if got := o.takesPart(other, member, asked); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if !o.takesPart(self, tree.Member{RaftID: raftID(self, 0)}) {
+		if !o.takesPart(self, tree.Member{RaftID: raftID(self, 0)}, asked) {
 			t.Errorf("%s: this server does not take part itself", name)
 		}
 	}

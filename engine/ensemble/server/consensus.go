@@ -27,7 +27,7 @@ type consensus struct {
 	term        uint64
 	vote        uint64
 	proposals   []*raftpb.Entry // commands to be ordered, as leader
-	deferred    deferred        // a reconfig request that waits until the leader has caught up
+	deferred    []deferred      // commands that wait, on a leader, until the members are settled
 	campaigned  bool
 	campaignIn  int                     // ticks; 0 for not at all
 	silence     map[int32]time.Duration // since a server's last message
@@ -73,14 +73,7 @@ func (o *owner) advance() error {
 	if o.failure != nil || o.raft == nil {
 		return o.failure
 	}
-	if len(o.proposals) > 0 {
-		err := o.raft.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(o.storage.raftID), Entries: o.proposals})
-		if err != nil {
-			o.log.Debug("commands were not taken; their servers will send them again", "commands", len(o.proposals), "error", err)
-		}
-		o.proposals = nil
-	}
-	for o.raft.HasReady() {
+	for o.propose(); o.raft.HasReady(); o.propose() {
 		ready := o.raft.Ready()
 		if ready.HardState != nil {
 			o.noteHardState(ready.HardState)
@@ -95,6 +88,18 @@ func (o *owner) advance() error {
 		}
 	}
 	return nil
+}
+
+// propose hands Raft what is to be ordered.
+func (o *owner) propose() {
+	if len(o.proposals) == 0 {
+		return
+	}
+	err := o.raft.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: new(o.storage.raftID), Entries: o.proposals})
+	if err != nil {
+		o.log.Debug("commands were not taken; their servers will send them again", "commands", len(o.proposals), "error", err)
+	}
+	o.proposals = nil
 }
 
 // deliver brings a message of Raft's to where it belongs: the disk, the tree, or another server.
@@ -168,10 +173,8 @@ func (o *owner) apply(entries []*raftpb.Entry) error {
 		o.applied, o.appliedTerm = entry.GetIndex(), entry.GetTerm()
 		o.snapshots.bytes += int64(len(entry.GetData()))
 	}
-	if waiting := o.deferred; waiting.request != nil && o.caughtUp(waiting.index) {
-		o.deferred = deferred{}
-		o.orderRequest(waiting.request)
-	}
+	o.settle()
+	o.orderDeferred()
 	if len(entries) > 0 {
 		o.tracer.Emit(trace.EnsembleCommitAdvanced{Term: o.appliedTerm, Index: o.applied, Zxid: o.tree.Zxid()})
 	}
@@ -202,7 +205,12 @@ func (o *owner) applyCommand(entry *raftpb.Entry) error {
 		o.transport.connect(o.peerAddresses())
 	}
 	o.fire(outcome, ended, o.causeOf(command))
-	o.streamApplied(command, outcome)
+	if pending, isOwn := o.takePending(command); isOwn {
+		o.answerApplied(pending, outcome)
+	}
+	if isLeadersBarrier(command) {
+		o.noteSettled(entry)
+	}
 	return nil
 }
 
@@ -260,15 +268,6 @@ func (o *owner) order(command []byte) {
 	}
 	o.proposals = append(o.proposals, &raftpb.Entry{Data: command})
 }
-
-// deferred is a request that waits until an entry is applied.
-type deferred struct {
-	request []byte
-	index   uint64
-}
-
-// caughtUp tells whether a leader has applied an entry, and all that earlier leaders ordered.
-func (o *owner) caughtUp(index uint64) bool { return o.applied >= index && o.appliedTerm == o.term }
 
 // begin is called once, when Raft has started.
 func (o *owner) begin() {

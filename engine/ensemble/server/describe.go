@@ -56,6 +56,9 @@ func DescribeEntry(frame []byte) string {
 	if command.Session != 0 {
 		description += fmt.Sprintf("session 0x%x: ", uint64(command.Session))
 	}
+	if isLeadersBarrier(command) {
+		return description + "barrier: the members are settled, no server goes by those before them"
+	}
 	return description + describeOperation(command.Operation)
 }
 

@@ -185,6 +185,9 @@ func (e joinEvent) happen(o *owner) {
 		o.welcome(e.join.server, member)
 		return
 	}
+	if !o.settled(0) {
+		return // one change at a time; it asks again
+	}
 	servers := o.tree.Membership().Copy()
 	member = reborn(member, e.join.server, e.join.nonce)
 	servers[e.join.server] = member

@@ -2,13 +2,18 @@ package server_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"twinlog/engine/ensemble/jute"
+	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/server"
+	"twinlog/engine/ensemble/tree"
 	"twinlog/engine/fabric"
 )
 
@@ -153,30 +158,54 @@ func newServersWhoKnowOneFollower(t *testing.T) (e *ensemble, follower int) {
 // by then, a majority of the three, and crash before they know. When they are back there is no leader: it had to step down. Nobody can
 // give them other Raft ids, so they must still be those that were made members, and be told so by one that does not lead.
 func TestNewMembersRestartBeforeTheyAreWelcomed(t *testing.T) {
-	e := reconfigurable(t, 3, func(id int) []int {
-		if id == 1 {
-			return []int{1}
-		}
-		return []int{1, id}
-	})
-	speakTo := func(link fabric.Link) {
-		for _, to := range []string{"ensemble-2", "ensemble-3"} {
-			if err := e.fabric.SetLink("ensemble-1", to, link); err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulation(t, 1)
+		defer s.killAll()
+		s.members = []int{1}
+		s.found()
+		startNew := func() {
+			for id := 2; id <= 3; id++ {
+				s.startWith(id, map[int]string{1: simulatedPeer(1), id: simulatedPeer(id)})
 			}
 		}
+		for id := 2; id <= 3; id++ {
+			s.setLink(1, id, fabric.Link{Delay: time.Second})
+		}
+		startNew()
+		answered := make(chan struct{})
+		go func() { // until a majority of the three takes part, nobody can answer
+			defer close(answered)
+			s.mustChange(1, []int{2, 3}, nil)
+		}()
+		s.awaitMembers(1, []int{1, 2, 3})
+		s.kill(2)
+		s.kill(3)
+		time.Sleep(2 * time.Second) // of the bubble: the leader has had to step down
+		s.healLinks()
+		startNew()
+		s.awaitReady(2, "after it was made a member")
+		s.awaitReady(3, "after it was made a member")
+		<-answered
+		s.mustWrite(s.leader(), "/decided-by-three")
+	})
+}
+
+// awaitMembers waits until a server shows who the members are.
+func (s *simulation) awaitMembers(at int, want []int) {
+	s.t.Helper()
+	c, err := s.administrator(at)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	e.start(1)
-	e.awaitReady(1)
-	conn := e.administrator(1)
-	speakTo(fabric.Link{Delay: time.Second})
-	e.start(2, 3)
-	e.awaitReconfig(conn, []string{e.line(2), e.line(3)}, nil)
-	e.kill(2)
-	e.kill(3)
-	speakTo(fabric.Link{})
-	e.start(2, 3)
-	e.awaitReady(2, 3)
-	late, _ := e.connect(20*time.Second, 2, 3)
-	e.awaitWrite(late, "/decided-by-three")
+	defer c.conn.Close()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		answer, _, err := c.call(protocol.OpGetData, record(func(e *jute.Encoder) { e.String(tree.ConfigPath); e.Bool(false) }))
+		if err != nil {
+			s.t.Fatalf("server %d does not show the members: %v", at, err)
+		}
+		if slices.Equal(shownMembers(answer.body), want) {
+			return
+		}
+	}
+	s.t.Fatalf("server %d does not show the members %v for a minute", at, want)
 }

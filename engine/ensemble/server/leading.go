@@ -11,15 +11,15 @@ import (
 // collect whom they heard from and tell it.
 type leading struct {
 	expiry    *tree.Expiry // nil on a follower
-	since     time.Time
 	sinceIdle time.Duration
+	settling  settling
 	touched   map[int64]struct{}
 	sinceTell time.Duration
 }
 
 // beginLeading gives every session its full timeout: how long it was silent before, nobody knows.
 func (o *owner) beginLeading() {
-	o.leading = leading{expiry: tree.NewExpiry(o.config.TickTime.Milliseconds()), since: time.Now()}
+	o.leading = leading{expiry: tree.NewExpiry(o.config.TickTime.Milliseconds())}
 	for _, each := range o.tree.Sessions() {
 		o.leading.expiry.Touch(each.ID, each.TimeoutMS)
 	}
@@ -27,7 +27,7 @@ func (o *owner) beginLeading() {
 
 func (o *owner) endLeading() {
 	o.leading = leading{}
-	o.proposals, o.deferred = nil, deferred{}
+	o.proposals, o.deferred = nil, nil
 }
 
 // touch notes that a session was heard from.
@@ -49,6 +49,7 @@ func (o *owner) tickLeading(elapsed time.Duration) {
 		o.tellTouched(elapsed)
 		return
 	}
+	o.tickSettling(elapsed)
 	for _, id := range o.leading.expiry.Advance(elapsed.Milliseconds()) {
 		o.log.Info("a session expires", "session", sessionName(id))
 		o.orderOwn(id, &tree.CloseSession{Expired: true})

@@ -118,27 +118,26 @@ func (e raftEvent) happen(o *owner) {
 
 func (e commandEvent) happen(o *owner) { o.orderRequest(e.command) }
 
-// orderRequest orders a command that came from a client, here or at another server.
+// orderRequest orders a command that came from a client or a server, here or at another server. Who sent one that is not ordered sends it
+// again.
 func (o *owner) orderRequest(encoded []byte) {
 	command, _, err := protocol.DecodeCommand(encoded)
 	if err != nil {
 		o.log.Warn("a peer sent a command that cannot be read", "error", err)
 		return
 	}
-	if request, isReconfig := command.Operation.(*tree.ReconfigRequest); isReconfig {
+	_, isReconfig := command.Operation.(*tree.ReconfigRequest)
+	switch {
+	case !o.isLeader():
+	case isReconfig:
 		// The client may have seen more than this server has applied: entries that the others hold are committed before a leader's own
 		// disk has them.
-		committed := o.raft.BasicStatus().GetCommit()
-		switch {
-		case !o.isLeader():
-		case o.caughtUp(committed):
-			o.orderReconfig(command, request)
-		default:
-			o.deferred = deferred{encoded, committed}
-		}
-		return
+		o.orderOrDefer(deferred{encoded: encoded, command: command, index: o.raft.BasicStatus().GetCommit(), came: time.Now()})
+	case isServersBarrier(command):
+		o.orderOrDefer(deferred{encoded: encoded, command: command})
+	default:
+		o.order(encoded)
 	}
-	o.order(encoded)
 }
 
 func (e touchedEvent) happen(o *owner) {

@@ -17,28 +17,30 @@ import (
 
 // A change of the members is one entry of the Raft log. It changes Raft's configuration (by joint consensus when it is more than one
 // server) and, in its context, carries the command that changes the tree's. The leader works out what a client's reconfig request
-// comes to; Raft lets it have one change at a time on its way.
+// comes to; Raft lets it have one change at a time on its way. The client is answered when the change is settled: see settling.
 //
 // A server that is removed becomes a learner: it goes on following and keeps its clients, as ZooKeeper's does, but has no vote.
 
-// orderReconfig is what the leader makes of a client's request.
-func (o *owner) orderReconfig(command *tree.Command, request *tree.ReconfigRequest) {
-	servers, code := o.planReconfig(command, request)
-	if code == tree.ErrNewConfigNoQuorum && time.Since(o.leading.since) < o.resendAfter() {
-		return // a new leader has not heard from everybody yet; the command comes again
+// orderReconfig is what the leader makes of a client's request; false when it has not heard yet from enough of the new members.
+func (o *owner) orderReconfig(d deferred, request *tree.ReconfigRequest) bool {
+	command := d.command
+	servers, code := o.planReconfig(command, request, d.came)
+	if code == tree.ErrNewConfigNoQuorum && time.Since(d.came) < o.resendAfter() {
+		return false
 	}
 	if code != tree.OK {
 		o.order(protocol.EncodeCommand(headOf(command), &tree.Reconfigure{Refused: code}))
-		return
+		return true
 	}
 	if self := servers[int32(o.config.ID)]; self.Former || self.RaftID == 0 {
 		// It is this server that goes. It hands over first; the command comes again, to the new leader.
 		if successor := o.successor(servers); successor != 0 {
 			o.raft.TransferLeader(successor)
-			return
+			return true
 		}
 	}
 	o.orderMembership(command, servers)
+	return true
 }
 
 func headOf(command *tree.Command) protocol.CommandHead {
@@ -57,7 +59,9 @@ func (o *owner) successor(servers map[int32]tree.Member) (best uint64) {
 	return best
 }
 
-func (o *owner) planReconfig(command *tree.Command, request *tree.ReconfigRequest) (map[int32]tree.Member, tree.Error) {
+// planReconfig works out what a request comes to, and whether a majority of the new members was heard from since it came. That one was
+// heard from a moment before is not enough: it may have been taken away for this very change.
+func (o *owner) planReconfig(command *tree.Command, request *tree.ReconfigRequest, came time.Time) (map[int32]tree.Member, tree.Error) {
 	now := o.tree.Membership()
 	if code := o.tree.MayReconfigure(command); code != tree.OK {
 		return nil, code
@@ -75,7 +79,7 @@ func (o *owner) planReconfig(command *tree.Command, request *tree.ReconfigReques
 			continue
 		}
 		voters++
-		if o.takesPart(id, member) {
+		if o.takesPart(id, member, came) {
 			active++
 		}
 	}
@@ -189,6 +193,7 @@ func (o *owner) applyMembers(entry *raftpb.Entry) error {
 	if err := proto.Unmarshal(entry.GetData(), change); err != nil {
 		return entryError(entry, err)
 	}
+	o.leading.settling = settling{}
 	if len(change.GetContext()) == 0 { // Raft leaves the joint configuration
 		o.members = o.raft.ApplyConfChange(change)
 		o.log.Info("the new members alone decide", "index", entry.GetIndex(), "voters", o.members.GetVoters())
@@ -207,7 +212,9 @@ func (o *owner) applyMembers(entry *raftpb.Entry) error {
 	o.transport.connect(o.peerAddresses())
 	o.log.Info("members", "index", entry.GetIndex(), "joint", len(o.members.GetVotersOutgoing()) > 0, "voters", o.members.GetVoters(), "learners", o.members.GetLearners())
 	o.fire(outcome, 0, o.causeOf(command))
-	o.streamApplied(command, outcome)
+	if pending, isOwn := o.takePending(command); isOwn {
+		o.stream.held = append(o.stream.held, heldAnswer{pending, outcome})
+	}
 	if o.isLeader() {
 		for id, member := range o.tree.Membership().Servers {
 			if member.Nonce != 0 {

@@ -40,7 +40,7 @@ func New(config Config) (*Server, error) {
 }
 
 // Ready is closed once the server serves for the first time: a leader is known, and this server has applied all that was committed
-// when it came up.
+// when it came up. If it has lost its disk, another server may lose its own from then on.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Run serves until ctx ends, and returns after all its goroutines have. It returns nil after an orderly end, and an error when the

@@ -43,7 +43,7 @@ func (s *simulation) disturb(ctx, simulation context.Context) {
 		case kind == 6:
 			s.count("heal", 1)
 			s.healLinks()
-		case (kind == 7 || kind == 13) && s.change == nil && s.settled() && slices.Contains(s.members, id) && s.allReady():
+		case (kind == 7 || kind == 13) && s.change == nil && slices.Contains(s.members, id) && s.allReady():
 			s.wipe(id)
 		case kind == 8 && s.lives[id] != nil:
 			s.count("freeze", 1)

@@ -19,14 +19,7 @@ import (
 type memberChange struct {
 	joining, leaving []int
 	want             []int
-	done             chan struct{} // closed when the ensemble shows the wanted members
-}
-
-// settled tells whether the members of the last change decide alone. Until then the old ones are needed, and must not lose their disks.
-func (s *simulation) settled() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.alone >= s.joint
+	done             chan struct{} // closed when the ensemble has agreed and shows the wanted members; until then the old ones are needed, too
 }
 
 // changeMembers begins to change three servers to five, or five to any three of them, the leader as well. The administrator who does it
@@ -74,9 +67,6 @@ func (s *simulation) finishChange() {
 	default:
 		return
 	}
-	if !s.settled() {
-		return
-	}
 	s.count(fmt.Sprintf("%d -> %d servers", len(s.members), len(s.change.want)), 1)
 	s.members = s.change.want
 	if len(s.change.leaving) > 0 && s.random.IntN(2) == 0 {
@@ -105,6 +95,7 @@ func (s *simulation) reconfigure(change *memberChange, id int) bool {
 		return false
 	}
 	s.note("server %d answers a reconfiguration with %v", id, tree.Error(answer.code))
+	agreed := tree.Error(answer.code) == tree.OK
 	switch tree.Error(answer.code) {
 	case tree.OK, tree.ErrNewConfigNoQuorum, tree.ErrSessionExpired, tree.ErrSessionMoved, tree.ErrReconfigInProgress:
 	default:
@@ -115,7 +106,7 @@ func (s *simulation) reconfigure(change *memberChange, id int) bool {
 	}
 	answer, _, err = c.call(protocol.OpGetData, record(func(e *jute.Encoder) { e.String(tree.ConfigPath); e.Bool(false) }))
 	s.note("server %d shows the members %v", id, shownMembers(answer.body))
-	return err == nil && answer.code == 0 && slices.Equal(shownMembers(answer.body), change.want)
+	return agreed && err == nil && answer.code == 0 && slices.Equal(shownMembers(answer.body), change.want)
 }
 
 // administrator is a client of a server who may change the members.

@@ -105,8 +105,6 @@ type simulation struct {
 	mu       sync.Mutex
 	happened counts
 	history  []porcupine.Operation
-	// joint and alone are the indexes of the last entries that began and ended a joint configuration.
-	joint, alone uint64
 }
 
 // life is one run of a server.
@@ -314,12 +312,6 @@ func (l simulationLog) Handle(_ context.Context, record slog.Record) error {
 		} else {
 			s.happened[caughtUpBySnapshot]++
 		}
-	case "members":
-		if attributes["joint"].Bool() {
-			s.joint = max(s.joint, attributes["index"].Uint64())
-		}
-	case "the new members alone decide":
-		s.alone = max(s.alone, attributes["index"].Uint64())
 	}
 	return nil
 }

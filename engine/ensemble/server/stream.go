@@ -15,6 +15,13 @@ type stream struct {
 	bytes    int
 	// quiet is how long nothing of it was applied or sent again.
 	quiet time.Duration
+	// held are the changes of the members that are applied and not settled.
+	held []heldAnswer
+}
+
+type heldAnswer struct {
+	pending pendingCommand
+	outcome tree.Outcome
 }
 
 type pendingCommand struct {
@@ -112,17 +119,22 @@ func (o *owner) causeOf(command *tree.Command) trace.Ref {
 	return trace.Ref{}
 }
 
-// streamApplied takes a command of this server's out of the stream and answers who waits for it.
-func (o *owner) streamApplied(command *tree.Command, outcome tree.Outcome) {
+// takePending takes a command that was applied out of this server's stream.
+func (o *owner) takePending(command *tree.Command) (taken pendingCommand, isOwn bool) {
 	found := o.pendingOf(command)
 	if found == nil {
-		return
+		return pendingCommand{}, false
 	}
-	p := *found
-	o.stream.pending[0] = pendingCommand{}
+	taken = *found
+	*found = pendingCommand{}
 	o.stream.pending = o.stream.pending[1:]
-	o.stream.bytes -= len(p.command)
+	o.stream.bytes -= len(taken.command)
 	o.stream.quiet = 0
+	return taken, true
+}
+
+// answerApplied tells who waits for a command what came of it.
+func (o *owner) answerApplied(p pendingCommand, outcome tree.Outcome) {
 	switch {
 	case p.barrier:
 		o.barrierApplied()

@@ -86,7 +86,8 @@ type CloseSession struct{ Expired bool }
 // RemoveIdle deletes a container or TTL node that nobody needs any more, unless it is in use again when its turn comes.
 type RemoveIdle struct{ Path string }
 
-// Barrier changes nothing. Its outcome tells its server that all commands ordered before are applied.
+// Barrier changes nothing. Its outcome tells its server that all commands ordered before are applied. One outside any stream is the leader's:
+// a change of the members before it is settled.
 type Barrier struct{}
 
 func (*CreateNode) operation()    {}
