@@ -72,7 +72,7 @@ var importRules = []importRule{
 	{"labs", []string{"engine", "labs"}, "a lab sees the engines, not the page"},
 	{"visualizer", []string{"engine", "labs", "notes", "visualizer", "web"}, "the page's server sees the engines and the labs"},
 	{"web", nil, "the page is files"},
-	{"notes", nil, "the notes are files"},
+	{"notes", []string{"labs/chinese"}, "the notes are files, rendered as the labs' texts are"},
 	{"bench", []string{"engine"}, "a benchmark measures engines"},
 	{"interop", nil, "the clients that are tested here know nothing of ours"},
 	{"main.go", everything, "only main wires everything"},

@@ -14,6 +14,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/text"
+
+	"twinlog/labs/chinese"
 )
 
 // Page is a concept page as the browser shows it.
@@ -46,8 +48,7 @@ func Read(id, language string) (Page, error) {
 	}
 	extensions := []goldmark.Extender{extension.Table}
 	if language == "zh" {
-		// Where a line of Chinese is broken in the file, no gap must be seen; between English words there must be one.
-		extensions = append(extensions, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksCSS3Draft)))
+		extensions = append(extensions, chinese.Lines)
 	}
 	markdown := goldmark.New(goldmark.WithExtensions(extensions...))
 	document := markdown.Parser().Parse(text.NewReader(source))

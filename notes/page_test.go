@@ -2,6 +2,8 @@ package notes
 
 import (
 	"errors"
+	"io/fs"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,6 +30,22 @@ func TestAPageIsRenderedWithLinksOfItsOwn(t *testing.T) {
 			if !strings.HasPrefix(link[1], "?") {
 				t.Errorf("%s: the link %s leaves the page", language, link[1])
 			}
+		}
+	}
+}
+
+func TestNoPageShowsItsAsterisks(t *testing.T) {
+	pages, err := fs.Glob(Pages, "*/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages", err)
+	}
+	for _, name := range pages {
+		page, err := Read(path.Dir(name), strings.TrimSuffix(path.Base(name), ".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(page.HTML, "**") {
+			t.Errorf("%s: ** must not stand between punctuation and a letter", name)
 		}
 	}
 }

@@ -19,6 +19,13 @@ func TestEveryLabInTheCatalogueLoads(t *testing.T) {
 	if len(labs) == 0 || labs[0].ID != "01-first-messages" {
 		t.Fatalf("%d labs", len(labs))
 	}
+	for _, l := range labs {
+		for language, html := range l.Body {
+			if strings.Contains(html, "**") {
+				t.Errorf("%s/%s.md shows the reader asterisks: ** must not stand between punctuation and a letter", l.ID, language)
+			}
+		}
+	}
 }
 
 func world() observe.World {

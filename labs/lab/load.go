@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
+
+	"twinlog/labs/chinese"
 )
 
 var (
@@ -110,8 +112,7 @@ func (l *Lab) loadText(catalogue fs.FS, name, language string) error {
 	}
 	extensions := []goldmark.Extender{extension.Table}
 	if language == "zh" {
-		// Where a line of Chinese is broken in the file, no gap must be seen; between English words there must be one.
-		extensions = append(extensions, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksCSS3Draft)))
+		extensions = append(extensions, chinese.Lines)
 	}
 	var html bytes.Buffer
 	if err := goldmark.New(goldmark.WithExtensions(extensions...)).Convert(text, &html); err != nil {
