@@ -202,7 +202,7 @@ func (s *Service) playUpTo(ctx context.Context, l *lab.Lab, r *running, first in
 
 // settle checks until a task has passed: what was done may take its time to be seen.
 func (s *Service) settle(ctx context.Context, l *lab.Lab, r *running, task string) error {
-	const patience = 20 * time.Second
+	const patience = 45 * time.Second
 	deadline := time.Now().Add(patience)
 	for {
 		r.Verdicts = s.judge(ctx, l, r, "en")
@@ -249,7 +249,9 @@ func (s *Service) judge(ctx context.Context, l *lab.Lab, r *running, language st
 	if s.config.Observed != nil {
 		s.config.Observed(l, world, standing)
 	}
-	return l.Check(world, standing, language)
+	verdicts := l.Check(world, standing, language)
+	keepDecided(r.Verdicts, verdicts)
+	return verdicts
 }
 
 // outcomes adds to the answers what really happened, once it has.
@@ -294,6 +296,21 @@ func (s *Service) change(ctx context.Context, id, student, kind string, do func(
 		return s.keep(ctx, kind, r)
 	})
 	return attempt, err
+}
+
+// keepDecided leaves with a task that had passed before what decided then: what comes afterwards does not move it.
+func keepDecided(before, now []lab.Verdict) {
+	decided := map[string]uint64{}
+	for _, verdict := range before {
+		if verdict.Verdict == lab.Passed {
+			decided[verdict.Task] = verdict.Event
+		}
+	}
+	for i, verdict := range now {
+		if event := decided[verdict.Task]; event != 0 && verdict.Verdict == lab.Passed {
+			now[i].Event = event
+		}
+	}
 }
 
 // note takes the verdicts of a check. A failure is counted on a copy: the old map may be on its way to a reader.

@@ -91,6 +91,16 @@ func TestTheLastVerdictsAreShownInTheLanguageThatIsAskedFor(t *testing.T) {
 	}
 }
 
+func TestWhatDecidedThatATaskPassedIsKept(t *testing.T) {
+	now := []lab.Verdict{{Task: "a", Verdict: lab.Passed, Event: 9}, {Task: "b", Verdict: lab.Passed, Event: 9}, {Task: "c", Verdict: lab.NotYet, Event: 9}, {Task: "d", Verdict: lab.Passed, Event: 9}}
+	keepDecided([]lab.Verdict{{Task: "a", Verdict: lab.Passed, Event: 4}, {Task: "b", Verdict: lab.NotYet, Event: 4}, {Task: "c", Verdict: lab.Passed, Event: 4}, {Task: "d", Verdict: lab.Passed}}, now)
+	for i, want := range []uint64{4, 9, 9, 9} {
+		if now[i].Event != want {
+			t.Errorf("task %s: decided by %d, not %d", now[i].Task, want, now[i].Event)
+		}
+	}
+}
+
 func TestAnAttemptOfAnEarlierRunGoesOn(t *testing.T) {
 	s := service(t, world.New(), noted{first: {ID: 3, Lab: first, Student: "student", FirstN: 9_000}})
 	attempt, err := s.current(t.Context(), first, "student")
