@@ -85,7 +85,13 @@ func counted(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-const kafkaServer = " --bootstrap-server " + KafkaPlaceholder
+// What the commands begin with.
+const (
+	kafkaServer  = " --bootstrap-server " + KafkaPlaceholder
+	pulsarClient = "bin/twinlog pulsar-client --url " + PulsarPlaceholder
+	pulsarAdmin  = "pulsar-admin --admin-url " + AdminPlaceholder
+	zookeeper    = "bin/twinlog zookeeper-client --server " + EnsemblePlaceholder
+)
 
 func (a *KafkaCreateTopic) told() told {
 	return told{
@@ -116,10 +122,13 @@ func (a *KafkaProduce) told() told {
 	if acks == "" {
 		acks = "all"
 	}
-	words := told{
-		fmt.Sprintf("Write %s to %s with acks=%s", counted(a.Count, "record"), a.Topic, acks), fmt.Sprintf("以 acks=%s 向 %s 写入 %d 条消息", acks, a.Topic, a.Count),
-		fmt.Sprintf("seq %d | kcat -b %s -P -t %s -X acks=%s", a.Count, KafkaPlaceholder, a.Topic, acks),
+	lines := fmt.Sprintf("seq %d", a.Count)
+	words := told{en: fmt.Sprintf("Write %s to %s with acks=%s", counted(a.Count, "record"), a.Topic, acks), zh: fmt.Sprintf("以 acks=%s 向 %s 写入 %d 条消息", acks, a.Topic, a.Count)}
+	if a.Size > 0 {
+		lines = fmt.Sprintf("seq -f '%%0%dg' %d", a.Size, a.Count)
+		words.en, words.zh = fmt.Sprintf("%s, %d bytes each", words.en, a.Size), fmt.Sprintf("%s，每条 %d 字节", words.zh, a.Size)
 	}
+	words.command = fmt.Sprintf("%s | kcat -b %s -P -t %s -X acks=%s", lines, KafkaPlaceholder, a.Topic, acks)
 	if a.ExpectError != "" {
 		words.en, words.zh = words.en+", and see it refused: "+a.ExpectError, words.zh+"，看到它被拒绝："+a.ExpectError
 	}
@@ -143,47 +152,47 @@ func (a *KafkaConsume) told() told {
 func (a *KafkaJoin) told() told {
 	words := told{
 		fmt.Sprintf("Start the consumer %s in the group %s on %s", a.As, a.Group, a.Topic), fmt.Sprintf("在消费者组 %s 里启动消费者 %s，订阅 %s", a.Group, a.As, a.Topic),
-		fmt.Sprintf("kcat -b %s -G %s %s -X client.id=%s", KafkaPlaceholder, a.Group, a.Topic, a.As),
+		fmt.Sprintf("kcat -b %s -G %s -X auto.offset.reset=earliest -X client.id=%s %s", KafkaPlaceholder, a.Group, a.As, a.Topic),
 	}
 	if a.Instance != "" {
 		words.en, words.zh = words.en+", as the static member "+a.Instance, words.zh+"，作为静态成员 "+a.Instance
-		words.command += " -X group.instance.id=" + a.Instance
+		words.command = strings.Replace(words.command, " -X client.id=", " -X group.instance.id="+a.Instance+" -X client.id=", 1)
 	}
 	return words
 }
 
 func (a *PulsarTopic) told() told {
-	return told{"Delete the Pulsar topic " + a.Topic, "删除 Pulsar topic " + a.Topic, "pulsar-admin topics delete --force " + a.Topic}
+	return told{"Delete the Pulsar topic " + a.Topic, "删除 Pulsar topic " + a.Topic, pulsarAdmin + " topics delete --force " + a.Topic}
 }
 
 func (a *PulsarCreateTopic) told() told {
 	if a.Partitions == 0 {
-		return told{"Create the Pulsar topic " + a.Topic, "创建 Pulsar topic " + a.Topic, "pulsar-admin topics create " + a.Topic}
+		return told{"Create the Pulsar topic " + a.Topic, "创建 Pulsar topic " + a.Topic, pulsarAdmin + " topics create " + a.Topic}
 	}
 	return told{
 		fmt.Sprintf("Create the partitioned Pulsar topic %s: %s", a.Topic, counted(a.Partitions, "partition")), fmt.Sprintf("创建分区的 Pulsar topic %s：%d 个分区", a.Topic, a.Partitions),
-		fmt.Sprintf("pulsar-admin topics create-partitioned-topic --partitions %d %s", a.Partitions, a.Topic),
+		fmt.Sprintf(pulsarAdmin+" topics create-partitioned-topic --partitions %d %s", a.Partitions, a.Topic),
 	}
 }
 
 func (a *PulsarSubscribe) told() told {
 	return told{
 		fmt.Sprintf("Create the subscription %s on %s", a.Subscription, a.Topic), fmt.Sprintf("在 %s 上建立订阅 %s", a.Topic, a.Subscription),
-		fmt.Sprintf("pulsar-admin topics create-subscription --subscription %s --messageId earliest %s", a.Subscription, a.Topic),
+		fmt.Sprintf(pulsarAdmin+" topics create-subscription --subscription %s --messageId earliest %s", a.Subscription, a.Topic),
 	}
 }
 
 func (a *PulsarProduce) told() told {
 	return told{
 		fmt.Sprintf("Publish %s to %s", counted(a.Count, "message"), a.Topic), fmt.Sprintf("向 %s 发布 %d 条消息", a.Topic, a.Count),
-		fmt.Sprintf("pulsar-client produce %s --messages order --num-produce %d", a.Topic, a.Count),
+		fmt.Sprintf("%s produce %s -m order -n %d", pulsarClient, a.Topic, a.Count),
 	}
 }
 
 func (a *PulsarConsume) told() told {
 	words := told{
 		fmt.Sprintf("Receive and acknowledge %s on the subscription %s", counted(a.Count, "message"), a.Subscription), fmt.Sprintf("在订阅 %s 上接收并确认 %d 条消息", a.Subscription, a.Count),
-		fmt.Sprintf("pulsar-client consume %s --subscription-name %s --num-messages %d", a.Topic, a.Subscription, a.Count),
+		fmt.Sprintf("%s consume %s -s %s -n %d", pulsarClient, a.Topic, a.Subscription, a.Count),
 	}
 	if a.NoAck {
 		words.en = fmt.Sprintf("Receive %s on the subscription %s without acknowledging them", counted(a.Count, "message"), a.Subscription)
@@ -193,46 +202,44 @@ func (a *PulsarConsume) told() told {
 }
 
 func (a *PulsarUnload) told() told {
-	return told{"Unload " + a.Topic + ": its owner gives it up", "unload " + a.Topic + "：让 owner 放弃它", "pulsar-admin topics unload " + a.Topic}
+	return told{"Unload " + a.Topic + ": its owner gives it up", "unload " + a.Topic + "：让 owner 放弃它", pulsarAdmin + " topics unload " + a.Topic}
 }
 
 func (a *PulsarUnloadBundle) told() told {
 	return told{"Unload the bundle " + a.Bundle + ": its owner gives up every topic in it", "unload bundle " + a.Bundle + "：owner 放弃其中的全部 topic",
-		"pulsar-admin namespaces unload --bundle " + a.Bundle + " " + a.Namespace}
+		pulsarAdmin + " namespaces unload --bundle " + a.Bundle + " " + a.Namespace}
 }
 
 func (a *EnsembleSet) told() told {
-	return told{"Set the znode " + a.Path + " to " + a.Data, "把 znode " + a.Path + " 设为 " + a.Data, "zkCli.sh -server " + EnsemblePlaceholder + " set " + a.Path + " " + a.Data}
+	return told{"Set the znode " + a.Path + " to " + a.Data + "; where there is none, create it", "把 znode " + a.Path + " 设为 " + a.Data + "（没有就先创建）", zookeeper + " set " + a.Path + " " + a.Data}
 }
 
 func (a *EnsembleDelete) told() told {
-	return told{"Delete the znode " + a.Path, "删除 znode " + a.Path, "zkCli.sh -server " + EnsemblePlaceholder + " deleteall " + a.Path}
+	return told{"Delete the znode " + a.Path, "删除 znode " + a.Path, zookeeper + " deleteall " + a.Path}
 }
 
 func (a *EnsembleOpen) told() told {
 	words := told{"Open the session " + a.As, "打开会话 " + a.As, ""}
 	if a.Ephemeral != "" {
 		words.en, words.zh = words.en+" and create the ephemeral znode "+a.Ephemeral, words.zh+"，创建临时节点 "+a.Ephemeral
-		words.command = "zkCli.sh -server " + EnsemblePlaceholder + " create -e " + a.Ephemeral
+		words.command = "{ echo create -e " + a.Ephemeral + "; cat; } | " + zookeeper // the session lasts until Ctrl-D
 	}
 	if a.Watch != "" {
 		words.en, words.zh = words.en+" and watch "+a.Watch, words.zh+"，对 "+a.Watch+" 设置 watch"
-		words.command = "zkCli.sh -server " + EnsemblePlaceholder + " get -w " + a.Watch
+		words.command = "{ echo get -w " + a.Watch + "; cat; } | " + zookeeper
 	}
 	return words
 }
 
 func (v *Victim) told(en, zh, verb string) told {
-	node := v.Node
-	if node == "" {
-		node = v.Which
+	if v.Node == "" {
+		return told{fmt.Sprintf(en, chosenThen.en), fmt.Sprintf(zh, chosenThen.zh), ""}
 	}
-	command := ""
-	if v.Node != "" {
-		command = "curl -X POST " + PagePlaceholder + "/api/v1/nodes/" + v.Node + "/" + verb
-	}
-	return told{fmt.Sprintf(en, node), fmt.Sprintf(zh, node), command}
+	return told{fmt.Sprintf(en, v.Node), fmt.Sprintf(zh, v.Node), "curl -X POST " + PagePlaceholder + "/api/v1/nodes/" + v.Node + "/" + verb}
 }
+
+// chosenThen stands for the name of a node that an expression picks when the step is done: it would tell a student nothing.
+var chosenThen = told{en: "the one that the task names, as the cluster stands then", zh: "任务所指的那一个，由当时集群的状态决定"}
 
 func (a *NodeKill) told() told {
 	return a.Victim.told("Crash a node: %s", "让节点崩溃：%s", "kill")
@@ -251,12 +258,17 @@ func (a *NodeResume) told() told {
 }
 
 func (a *LinkSet) told() told {
-	name := func(v Victim) string { return v.Node + v.Which }
-	first, second := name(a.Between[0]), name(a.Between[1])
-	if a.Cut {
-		return told{fmt.Sprintf("Cut the link between %s and %s", first, second), fmt.Sprintf("切断 %s 与 %s 之间的链路", first, second), ""}
+	var names [2]told
+	for i, end := range a.Between {
+		if names[i] = (told{en: end.Node, zh: end.Node}); end.Node == "" {
+			names[i] = told{en: "a node that is picked then", zh: "届时选定的节点"}
+		}
 	}
-	return told{fmt.Sprintf("Delay the link between %s and %s by %d ms", first, second, a.DelayMS), fmt.Sprintf("让 %s 与 %s 之间的链路延迟 %d 毫秒", first, second, a.DelayMS), ""}
+	en, zh := names[0].en+" and "+names[1].en, names[0].zh+" 与 "+names[1].zh
+	if a.Cut {
+		return told{"Cut the link between " + en, "切断 " + zh + " 之间的链路", ""}
+	}
+	return told{fmt.Sprintf("Delay the link between %s by %d ms", en, a.DelayMS), fmt.Sprintf("让 %s 之间的链路延迟 %d 毫秒", zh, a.DelayMS), ""}
 }
 
 func (*LinkHeal) told() told { return told{"Heal every link", "恢复全部链路", ""} }
