@@ -117,7 +117,7 @@ describe('the story as a sequence', () => {
     // A page that comes late to a long run has its last part only, in which nothing but traffic may have happened.
     await ask(classroom.url, 'nodes/bookie-4/pause', 'POST');
     await ask(classroom.url, 'nodes/bookie-4/resume', 'POST');
-    await other.getByRole('button', { name: language === 'en' ? 'Story' : '经过', exact: true }).click();
+    await other.getByRole('button', { name: language === 'en' ? 'Story' : '过程', exact: true }).click();
     await other.locator('.row').first().waitFor();
     await shoot(other, `story-${language}-${theme}-${width}`);
     expect(await other.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
