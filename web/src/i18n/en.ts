@@ -324,6 +324,7 @@ export const en = {
   'fact.brokerEpoch': 'Broker epoch',
   'fact.leads': 'Leads',
   'fact.replicas': 'Replicas',
+  'fact.assigned': 'Assigned (AR)',
   'fact.loadManager': 'Load manager',
   'fact.bundles': 'Bundles',
   'fact.entries': 'Entries stored',

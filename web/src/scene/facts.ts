@@ -157,7 +157,7 @@ function replicaFacts(state: State, { topic, partition: number, broker: id }: Ex
   const strip = kafkaScene(state).brokers.find((card) => card.id === id)?.topics.find((one) => one.topic === topic)?.strips.find((one) => one.number === number);
   const log = partition.logs[id];
   return [
-    { label: 'table.replica', value: { key: `replica.${strip?.status ?? 'offline'}` } },
+    { label: 'table.role', value: { key: `replica.${strip?.status ?? 'offline'}` } },
     { label: 'table.logEnd', value: log?.leo ?? 0 },
     { label: 'table.highWatermark', value: log?.highWatermark ?? 0 },
     { label: 'fact.logStart', value: log?.logStart ?? 0 },
@@ -172,7 +172,7 @@ function partitionFacts(partition: KafkaPartition, topic: string, number: number
   return [
     { label: 'fact.leader', things: broker(partition.leader), value: partition.leader < 0 ? { key: 'fact.none' } : undefined },
     { label: 'fact.isr', things: brokers(partition.isr) },
-    { label: 'fact.replicas', things: partition.replicas.map((one) => ({ name: `kafka-${one}`, thing: { type: 'replica', topic, partition: number, broker: one } })) },
+    { label: 'fact.assigned', things: partition.replicas.map((one) => ({ name: `kafka-${one}`, thing: { type: 'replica', topic, partition: number, broker: one } })) },
     { label: 'fact.partitionEpoch', value: String(partition.partitionEpoch) },
     { label: 'fact.acknowledgedAll', value: own(partition.acknowledged, '-1') },
     { label: 'fact.acknowledgedLeader', value: own(partition.acknowledged, '1') },

@@ -134,7 +134,7 @@ describe('a log strip', () => {
   it('follows the language', () => {
     setLanguage('zh');
     const item = show(LogStrip, { strip, node: 'kafka-1', broker: 1, roomy: false }).querySelector('li')!;
-    expect(item.getAttribute('aria-label')).toBe('orders-0：follower，同步中，日志末端 30，高水位 20');
+    expect(item.getAttribute('aria-label')).toBe('orders-0：follower，保持同步，日志末端 30，高水位 20');
   });
 });
 

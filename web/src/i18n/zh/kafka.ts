@@ -70,7 +70,7 @@ export const kafka: Translation<typeof en> = {
   'legend.open': '全部图例',
   'legend.title': 'Kafka 模式图例',
   'legend.leader': 'leader：生产者写到这里，消费者从这里读。',
-  'legend.inSync': '同步中的 follower（ISR）：已跟上，可以接任 leader。',
+  'legend.inSync': '保持同步的 follower（ISR）：已跟上，可以接任 leader。',
   'legend.outOfSync': '掉队的 follower：落后了，acks=all 不再等它。',
   'legend.offline': '离线：所在 broker 没有运行。',
   'legend.damaged': '已损坏：日志中的数据不再完整，不提供服务；另一个副本成为 leader 后，它从那里重建。',

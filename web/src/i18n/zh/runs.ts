@@ -46,7 +46,7 @@ export const runs: Translation<typeof en> = {
   'run.opening': '正在打开运行记录',
   'run.openingNamed': '正在打开“{name}”',
   'run.step.file': '正在发送并检查文件',
-  'run.step.state': '正在找出它开头的状态',
+  'run.step.state': '正在还原它开头时的状态',
   'run.step.records': '已取 {done} / {of} 条记录，{percent}%',
   'begin.fetching': '正在取回打开本页之前发生的事',
   'begin.percent': '{percent}%',

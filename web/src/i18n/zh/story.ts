@@ -2,8 +2,8 @@ import type { story as en } from '../en/story';
 import type { Translation } from '../message';
 
 export const story: Translation<typeof en> = {
-  'sequence.view': '经过',
-  'sequence.title': '以消息和变化的先后顺序讲述经过',
+  'sequence.view': '过程',
+  'sequence.title': '按先后顺序，看消息和变化的全过程',
   'sequence.list': '按顺序发生的事',
   'sequence.filters': '只讲',
   'sequence.nodes': '节点',
