@@ -63,6 +63,19 @@ it('shows the newest first in the present', () => {
   expect(document.querySelectorAll('li').length).toBe(60);
 });
 
+it('shows the newest again when the clock comes back to the present, and then leaves whoever scrolls alone', () => {
+  const props = show(1500, true);
+  const list = document.querySelector('ol')!;
+  expect(list.scrollTop).toBeGreaterThan(0);
+  Object.assign(props, { shownN: 2000, follows: false });
+  flushSync();
+  expect(list.scrollTop).toBe(0);
+  list.scrollTop = 3 * ROW;
+  props.shownN = 2001;
+  flushSync();
+  expect(list.scrollTop).toBe(3 * ROW);
+});
+
 it('is filled before the first sentence of a run, and shows which comes next', () => {
   const list = () => document.querySelector('ol')!;
   vi.spyOn(Element.prototype, 'scrollHeight', 'get').mockReturnValue(61 * ROW);
