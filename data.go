@@ -24,6 +24,9 @@ type dataDirectory struct {
 	unlock    func() error
 }
 
+// offloadedDirectory, in there, is the medium of tiered storage, which all Pulsar-mode brokers share as they would share a bucket.
+const offloadedDirectory = "offloaded"
+
 // classroomFile remembers what the nodes were called and where they were: ledgers and replicas are known by that.
 const classroomFile = "classroom.json"
 

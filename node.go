@@ -19,6 +19,7 @@ import (
 	"twinlog/engine/ensemble/server"
 	"twinlog/engine/fabric"
 	"twinlog/engine/gossip"
+	"twinlog/engine/media"
 	"twinlog/engine/node"
 	"twinlog/engine/trace"
 )
@@ -46,6 +47,7 @@ type nodeOptions struct {
 	host      string
 	advertise string
 	inside    string
+	offload   string
 	peers     map[string]string
 	zookeeper []string
 	zooCfg    string
@@ -83,6 +85,7 @@ finds the others by gossip (port 7946) and takes orders from the process with th
 	flags.StringVar(&options.data, "data", "", "directory of this node; without it, a temporary one that is removed at the end")
 	flags.StringVar(&options.host, "host", "127.0.0.1", "address to listen on")
 	flags.StringVar(&options.advertise, "advertise", "", "host that others are told to dial; --inside or --host if it is not given")
+	flags.StringVar(&options.offload, "offload", "", "directory that all Pulsar-mode brokers share, to offload sealed ledgers to; without it nothing can be offloaded")
 	flags.StringVar(&options.inside, "inside", "", "this node's host name within its container network")
 	flags.StringToStringVar(&options.peers, "peers", nil, "peer addresses of all ensemble servers: 1=HOST:PORT,2=HOST:PORT,…")
 	flags.StringSliceVar(&options.zookeeper, "zookeeper", nil, "the ensemble, or a real ZooKeeper: HOST:PORT,…")
@@ -117,13 +120,38 @@ func runNode(ctx context.Context, options nodeOptions, command *cobra.Command) e
 	if err != nil {
 		return err
 	}
-	p, err := newNodeProcess(options, config, directory.disk, logger)
+	around := surroundings{disk: directory.disk}
+	err = around.openMedium(options.offload)
+	var p *nodeProcess
+	if err == nil {
+		p, err = newNodeProcess(options, config, around, logger)
+	}
 	if err == nil {
 		err = p.run(ctx, func() {
 			fmt.Fprintf(command.OutOrStdout(), "%s ready in %.2f s\n", config.Name(), time.Since(options.started).Seconds())
 		})
 	}
-	return errors.Join(err, directory.close())
+	return errors.Join(err, around.close(), directory.close())
+}
+
+// surroundings are where the node keeps its own, and what it shares with others.
+type surroundings struct {
+	disk   disk.Disk
+	medium *media.Directory // nil: there is none
+}
+
+func (s *surroundings) openMedium(directory string) (err error) {
+	if directory != "" {
+		s.medium, err = media.OpenDirectory(directory)
+	}
+	return err
+}
+
+func (s *surroundings) close() error {
+	if s.medium == nil {
+		return nil
+	}
+	return s.medium.Close()
 }
 
 // files says where the node keeps its own: what --data says, or what a ZooKeeper configuration says.
@@ -211,7 +239,7 @@ type nodeProcess struct {
 	fabric *fabric.Fabric
 }
 
-func newNodeProcess(options nodeOptions, config node.Config, files disk.Disk, logger *slog.Logger) (*nodeProcess, error) {
+func newNodeProcess(options nodeOptions, config node.Config, around surroundings, logger *slog.Logger) (*nodeProcess, error) {
 	run := newRunName()
 	p := &nodeProcess{logger: logger, fabric: fabric.NewTCP(), alone: options.inside == "" && len(options.join) == 0}
 	for _, address := range append(append([]string{}, options.zookeeper...), valuesOf(options.peers)...) {
@@ -219,9 +247,13 @@ func newNodeProcess(options nodeOptions, config node.Config, files disk.Disk, lo
 			p.fabric.Know(host, host)
 		}
 	}
-	p.slot = cluster.NewSlot(cluster.SlotConfig{
-		Node: config, Fabric: p.fabric, Disk: disk.NewVolatile(files), Logger: logger, Tracer: trace.NewTracer(run, config.Name(), traceCapacity),
-	})
+	slot := cluster.SlotConfig{
+		Node: config, Fabric: p.fabric, Disk: disk.NewVolatile(around.disk), Logger: logger, Tracer: trace.NewTracer(run, config.Name(), traceCapacity),
+	}
+	if around.medium != nil {
+		slot.Medium = around.medium
+	}
+	p.slot = cluster.NewSlot(slot)
 	if p.alone {
 		return p, nil
 	}

@@ -20,6 +20,7 @@ import (
 	"twinlog/engine/cluster"
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/media"
 	"twinlog/engine/node"
 	"twinlog/engine/workload"
 )
@@ -129,6 +130,11 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 	if err := checkPorts(options.layout, nodes); err != nil {
 		return err
 	}
+	medium, err := media.OpenDirectory(filepath.Join(data.directory, offloadedDirectory))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, medium.Close()) }()
 	run := newRunName()
 	classroom, err := cluster.New(cluster.Config{
 		Nodes: nodes, Fabric: fabric.NewTCP(), Run: run, Logger: logger, Make: options.maker(),
@@ -139,6 +145,7 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 			}
 			return disk.NewVolatile(files), nil
 		},
+		Medium: medium,
 		Members: &cluster.Members{
 			Layout: options.layout, Remember: data.rememberMembers,
 			Discard: func(name string) error { return data.disk.RemoveAll(name) },

@@ -11,6 +11,7 @@ import (
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/media"
 	"twinlog/engine/node"
 	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
@@ -30,6 +31,8 @@ type Config struct {
 	Fabric *fabric.Fabric
 	// Disk gives a node its files, which stay its own over restarts.
 	Disk func(node string) (disk.Disk, error)
+	// Medium is what all nodes share for what they offload; nil: there is none.
+	Medium media.Medium
 	// Run names this run of the process in the trace.
 	Run    string
 	Logger *slog.Logger // nil discards
@@ -104,7 +107,7 @@ func (c *Cluster) newSlot(nodeConfig node.Config) (*Slot, error) {
 		c.tracers[name] = tracer
 	}
 	c.mu.Unlock()
-	return NewSlot(SlotConfig{Node: nodeConfig, Fabric: c.fabric, Disk: files, Logger: c.config.Logger, Make: c.config.Make, Tracer: tracer}), nil
+	return NewSlot(SlotConfig{Node: nodeConfig, Fabric: c.fabric, Disk: files, Medium: c.config.Medium, Logger: c.config.Logger, Make: c.config.Make, Tracer: tracer}), nil
 }
 
 var roleOrder = []string{node.RoleEnsemble, node.RoleKafka, node.RolePulsar, node.RoleBookie}

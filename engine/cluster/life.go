@@ -8,6 +8,7 @@ import (
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/media"
 	"twinlog/engine/node"
 	"twinlog/engine/trace"
 )
@@ -17,6 +18,7 @@ type life struct {
 	config node.Config
 	view   *fabric.View
 	disk   *disk.Faults
+	medium *media.View // nil: there is none
 	tracer *trace.Tracer
 	cancel context.CancelFunc
 	killed atomic.Bool   // set before anything is taken from it
@@ -52,6 +54,9 @@ func (s *Slot) begin() *life {
 		view: s.fabric.Of(s.Name()), disk: disk.NewFaults(s.files), tracer: s.tracer.Life(), cancel: cancel,
 		ready: make(chan struct{}), done: make(chan struct{}), ending: StateFailed,
 	}
+	if s.medium != nil {
+		l.medium = media.NewView(s.medium)
+	}
 	s.mu.Lock()
 	if s.next != nil {
 		s.config, s.next = *s.next, nil
@@ -68,6 +73,12 @@ func (s *Slot) begin() *life {
 	return l
 }
 
+func (l *life) severMedium() {
+	if l.medium != nil {
+		l.medium.Sever()
+	}
+}
+
 // live runs the node from the beginning to the end of a life.
 func (s *Slot) live(ctx context.Context, l *life) {
 	defer close(l.done)
@@ -77,6 +88,7 @@ func (s *Slot) live(ctx context.Context, l *life) {
 	l.tracer.Silence()
 	l.view.Sever()
 	l.disk.Sever()
+	l.severMedium()
 
 	s.mu.Lock()
 	ending := l.ending
@@ -98,9 +110,13 @@ func (s *Slot) live(ctx context.Context, l *life) {
 }
 
 func (s *Slot) run(ctx context.Context, l *life) error {
-	n, err := s.make(l.config, node.Surroundings{
+	surroundings := node.Surroundings{
 		Network: l.view, Disk: l.disk, Tracer: l.tracer, Logger: slog.New(lifeLog{s.logger.Handler(), &l.killed}).With("node", s.Name()),
-	})
+	}
+	if l.medium != nil {
+		surroundings.Medium = l.medium
+	}
+	n, err := s.make(l.config, surroundings)
 	if err != nil {
 		return err
 	}

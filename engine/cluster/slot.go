@@ -8,6 +8,7 @@ import (
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/media"
 	"twinlog/engine/node"
 	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
@@ -35,6 +36,7 @@ type Slot struct {
 	id     int
 	fabric *fabric.Fabric
 	files  disk.Disk
+	medium media.Medium
 	tracer *trace.Tracer
 	logger *slog.Logger
 	make   Maker
@@ -54,6 +56,7 @@ type SlotConfig struct {
 	Node   node.Config
 	Fabric *fabric.Fabric
 	Disk   disk.Disk
+	Medium media.Medium // shared by all nodes; nil: there is none
 	Tracer *trace.Tracer
 	Logger *slog.Logger // nil discards
 	Make   Maker        // nil: MakeNode
@@ -63,7 +66,7 @@ type SlotConfig struct {
 func NewSlot(config SlotConfig) *Slot {
 	s := &Slot{
 		name: config.Node.Name(), role: config.Node.Role, id: config.Node.ID, config: config.Node,
-		fabric: config.Fabric, files: config.Disk, tracer: config.Tracer, logger: config.Logger, make: config.Make,
+		fabric: config.Fabric, files: config.Disk, medium: config.Medium, tracer: config.Tracer, logger: config.Logger, make: config.Make,
 		turn: make(chan struct{}, 1), state: StateStopped,
 	}
 	if s.logger == nil {
@@ -195,6 +198,7 @@ func (s *Slot) killLife(action string, l *life) error {
 	l.tracer.Silence()
 	s.tracer.Emit(trace.NodeStopped{Reason: StateKilled}) // before the others can find out, and tell what they make of it
 	l.disk.Sever()                                        // first, so that nothing is written because a connection broke
+	l.severMedium()
 	l.view.Sever()
 	l.cancel()
 	return nil

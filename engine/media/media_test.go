@@ -17,7 +17,8 @@ import (
 // TestMedia is what every medium must do.
 func TestMedia(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) Medium{
-		"memory": func(*testing.T) Medium { return NewMemory() },
+		"memory":           func(*testing.T) Medium { return NewMemory() },
+		"view of a memory": func(*testing.T) Medium { return NewView(NewMemory()) },
 		"directory": func(t *testing.T) Medium {
 			d, err := OpenDirectory(t.TempDir())
 			if err != nil {

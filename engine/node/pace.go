@@ -43,6 +43,7 @@ type timeouts struct {
 	pulsarInactiveTopic time.Duration // brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
 	ledgerEntries       int64         // managedLedgerMaxEntriesPerLedger
 	ledgerRollover      time.Duration // managedLedgerMinLedgerRolloverTimeMinutes
+	offloadDeletionLag  time.Duration // managedLedgerOffloadDeletionLagMs
 }
 
 // Sources of the production column: Kafka 3.9, Pulsar 4.0, BookKeeper 4.17 and ZooKeeper 3.8 defaults.
@@ -67,6 +68,7 @@ func (p Pace) timeouts() timeouts {
 			pulsarInactiveTopic: time.Minute,
 			ledgerEntries:       50_000,
 			ledgerRollover:      10 * time.Minute,
+			offloadDeletionLag:  4 * time.Hour,
 		}
 	}
 	return timeouts{
@@ -88,5 +90,6 @@ func (p Pace) timeouts() timeouts {
 		pulsarInactiveTopic: -1,
 		ledgerEntries:       10_000, // so that a ledger fills up while one watches
 		ledgerRollover:      5 * time.Second,
+		offloadDeletionLag:  20 * time.Second, // so that one sees a ledger in both places, and then in one
 	}
 }

@@ -124,10 +124,15 @@ func makePulsar(config Config, pace timeouts, surroundings Surroundings) (driver
 		LedgerEntries:     cmp.Or(config.LedgerEntries, pace.ledgerEntries),
 		LedgerRollover:    pace.ledgerRollover,
 
+		OffloadDeletionLag: pace.offloadDeletionLag,
+
 		Network: surroundings.Network,
 		Disk:    surroundings.Disk,
 		Tracer:  surroundings.Tracer,
 		Logger:  surroundings.Logger,
+	}
+	if surroundings.Medium != nil {
+		settings.Medium = surroundings.Medium
 	}
 	if bookies := config.Counts[RoleBookie]; bookies > 0 { // ledgers cannot be on more bookies than there are
 		settings.Ensemble, settings.WriteQuorum, settings.AckQuorum = min(3, bookies), min(2, bookies), min(2, bookies)

@@ -5,6 +5,7 @@ import (
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/media"
 	"twinlog/engine/trace"
 )
 
@@ -12,6 +13,8 @@ import (
 type Surroundings struct {
 	Network fabric.Network
 	Disk    disk.Disk
-	Tracer  *trace.Tracer
-	Logger  *slog.Logger
+	// Medium is what all Pulsar-mode brokers offload sealed ledgers to; nil: nothing can be offloaded.
+	Medium media.Medium
+	Tracer *trace.Tracer
+	Logger *slog.Logger
 }

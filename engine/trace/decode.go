@@ -75,6 +75,8 @@ var decoders = func() map[string]func([]byte) (Event, error) {
 		add[PulsarProducerAttached], add[PulsarProducerDetached], add[PulsarConsumerAttached], add[PulsarConsumerDetached],
 		add[PulsarActiveConsumerChanged], add[PulsarPublished], add[PulsarDispatched], add[PulsarCursorMoved],
 		add[PulsarSubscriptionDeleted], add[PulsarBrokerMeasured], add[PulsarSubscriptionMeasured],
+		add[PulsarLedgerOffloadStarted], add[PulsarLedgerOffloaded], add[PulsarLedgerOffloadFailed], add[PulsarLedgerDeletedFromBookies],
+		add[PulsarOffloadedLedgerDeleted],
 		add[BookieRegistered], add[BookieModeChanged], add[LedgerOpened], add[LedgerMetadataRead], add[LedgerEnsembleChanged], add[LedgerFenced], add[LedgerRecoveryStarted],
 		add[LedgerClosed], add[LedgerDeleted], add[EntryStored], add[LastAddConfirmedAdvanced],
 		add[AuditorElected], add[LedgerUnderReplicated], add[ReplicationStarted], add[FragmentReplicated], add[ReplicationPostponed],

@@ -59,6 +59,8 @@ type PulsarTopicLoaded struct {
 	Bundle    string  `json:"bundle"`
 	Hash      uint32  `json:"hash"`
 	Ledgers   []int64 `json:"ledgers"`
+	// Offloaded are those of them that are on the medium.
+	Offloaded []PulsarOffloadedLedger `json:"offloaded,omitempty"`
 }
 
 // PulsarTopicUnloaded: the broker no longer serves the topic.

@@ -36,6 +36,9 @@ func (s *State) Apply(record trace.Record) {
 	case trace.PulsarConsumerAttached, trace.PulsarConsumerDetached, trace.PulsarActiveConsumerChanged, trace.PulsarDispatched,
 		trace.PulsarCursorMoved, trace.PulsarSubscriptionMeasured, trace.PulsarSubscriptionDeleted:
 		s.applySubscription(event)
+	case trace.PulsarLedgerOffloadStarted, trace.PulsarLedgerOffloaded, trace.PulsarLedgerOffloadFailed,
+		trace.PulsarLedgerDeletedFromBookies, trace.PulsarOffloadedLedgerDeleted:
+		s.applyOffload(record.Node, event)
 	case trace.BookieRegistered, trace.BookieModeChanged, trace.LedgerOpened, trace.LedgerMetadataRead, trace.LedgerEnsembleChanged, trace.LedgerFenced, trace.LedgerRecoveryStarted,
 		trace.LedgerClosed, trace.LedgerDeleted, trace.EntryStored, trace.LastAddConfirmedAdvanced:
 		s.applyBookKeeper(record.Node, event)

@@ -98,14 +98,11 @@ func (s *State) ledgerMetadataRead(event trace.LedgerMetadataRead) {
 }
 
 func (s *State) ledgerDeleted(id int64) {
-	ledger := s.ledger(id)
-	if ledger == nil {
+	if ledger := s.ledger(id); ledger != nil && ledger.Offload != nil && ledger.Offload.Complete {
+		ledger.leftBookies() // its owner tells when the medium's copy is gone, too
 		return
 	}
-	delete(s.Pulsar.Ledgers, strconv.FormatInt(id, 10))
-	if topic := s.topicOf(ledger.ManagedLedger); topic != nil {
-		topic.Ledgers = slices.DeleteFunc(topic.Ledgers, func(one int64) bool { return one == id })
-	}
+	s.ledgerForgotten(id)
 }
 
 // placed: a writer whose bookie died goes on with another ensemble from its next entry on; when that entry is the first of the present

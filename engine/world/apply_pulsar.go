@@ -121,6 +121,7 @@ func (s *State) pulsarTopicLoaded(node string, event trace.PulsarTopicLoaded) {
 	topic.unload()
 	topic.Owner, topic.Namespace, topic.Bundle, topic.Hash = node, event.Namespace, event.Bundle, event.Hash
 	topic.Ledgers = present(event.Ledgers)
+	s.offloadedFound(node, event)
 }
 
 // unload: nobody serves the topic, so nobody is connected to it. Its ledgers and cursors are with the bookies.

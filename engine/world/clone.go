@@ -78,6 +78,10 @@ func (p Pulsar) clone() Pulsar {
 		}
 		ledger.FencedBy = slices.Clone(ledger.FencedBy)
 		ledger.Stored = cloneMap(ledger.Stored, nil)
+		if ledger.Offload != nil {
+			offload := *ledger.Offload
+			ledger.Offload = &offload
+		}
 		if ledger.UnderReplication != nil {
 			lacks := *ledger.UnderReplication
 			lacks.Missing, lacks.Lost, lacks.Replacements = slices.Clone(lacks.Missing), slices.Clone(lacks.Lost), slices.Clone(lacks.Replacements)

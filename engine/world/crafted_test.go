@@ -63,7 +63,50 @@ func crafted() []trace.Record {
 	r.at("kafka-8", trace.DiskChanged{Full: true})
 	r.fullBookies()
 	r.autorecovery()
+	r.offload()
 	return r.records
+}
+
+// offload: a ledger goes to the medium and leaves the bookies, another is trimmed with both copies, one breaks off when its broker dies,
+// one fails, and a broker finds ledgers that nobody has seen come about.
+func (r *run) offload() {
+	const topic, managed = "persistent://public/default/archive", "public/default/persistent/archive"
+	bookies := []string{"127.0.0.1:3181", "127.0.0.1:3182"}
+	object := func(ledger string) string { return managed + "/7d444840-9dc0-41d1-b245-5ffdce74fad2-ledger-" + ledger }
+	for id := int64(101); id <= 106; id++ {
+		r.at("pulsar-1", trace.LedgerOpened{Ledger: id, Ensemble: bookies, WriteQuorum: 2, AckQuorum: 2, ManagedLedger: managed})
+		r.at("bookie-1", trace.EntryStored{Ledger: id, Entry: 9, Bytes: 900, Folded: 10})
+		r.at("pulsar-1", trace.LedgerClosed{Ledger: id, LastEntry: 9, Length: 900})
+	}
+	loaded := trace.PulsarTopicLoaded{Topic: topic, Namespace: "public/default", Bundle: "0x00000000_0x80000000", Hash: 78, Ledgers: []int64{101, 102, 103, 104, 105, 106}}
+	r.at("pulsar-1", loaded)
+	started := func(id int64) trace.PulsarLedgerOffloadStarted {
+		return trace.PulsarLedgerOffloadStarted{ManagedLedger: managed, Ledger: id, Medium: "filesystem"}
+	}
+	whole := func(id int64, name string) trace.PulsarLedgerOffloaded {
+		return trace.PulsarLedgerOffloaded{ManagedLedger: managed, Ledger: id, Entries: 10, Bytes: 1150, Medium: "filesystem", Object: object(name)}
+	}
+	left := func(id int64) trace.PulsarLedgerDeletedFromBookies {
+		return trace.PulsarLedgerDeletedFromBookies{ManagedLedger: managed, Ledger: id, Medium: "filesystem"}
+	}
+	r.at("bookie-2", trace.LedgerFenced{Ledger: 101}, trace.LedgerUnderReplicated{Ledger: 101, Missing: []string{bookies[1]}})
+	r.at("pulsar-1", started(101), whole(101, "101"), started(102), whole(102, "102"), started(103),
+		trace.PulsarLedgerOffloadFailed{ManagedLedger: managed, Ledger: 103, Detail: "the medium is full"},
+		trace.LedgerDeleted{Ledger: 101}, left(101), left(104), left(999), // 104 is not offloaded: says nothing
+		trace.LedgerDeleted{Ledger: 102}, trace.PulsarOffloadedLedgerDeleted{ManagedLedger: managed, Ledger: 102}, // trimmed
+		started(104), started(105), whole(105, "105"), started(999), whole(999, "999"),
+		trace.PulsarOffloadedLedgerDeleted{ManagedLedger: managed, Ledger: 999}, trace.NodeStopped{Reason: "killed"})
+	loaded.Ledgers = []int64{90, 91, 101, 103, 104, 105, 106}
+	loaded.Offloaded = []trace.PulsarOffloadedLedger{
+		{ManagedLedger: managed, Ledger: 90, Entries: 10, Bytes: 900, Medium: "S3", Object: object("90")},
+		{ManagedLedger: managed, Ledger: 91, Entries: 10, Bytes: 900, Medium: "S3", Object: object("91"), DeletedFromBookies: true},
+		{ManagedLedger: managed, Ledger: 101, Entries: 10, Bytes: 900, Medium: "filesystem", Object: object("101"), DeletedFromBookies: true},
+		{ManagedLedger: managed, Ledger: 105, Entries: 10, Bytes: 900, Medium: "filesystem", Object: object("105"), DeletedFromBookies: true},
+	}
+	r.at("pulsar-2", loaded, trace.LedgerMetadataRead{Ledger: 90, State: "closed", Ensembles: []trace.LedgerEnsemble{{Bookies: bookies}}, LastEntry: 9, ManagedLedger: managed},
+		started(106), whole(106, "106"))
+	r.at("pulsar-1", trace.PulsarLedgerOffloadFailed{ManagedLedger: managed, Ledger: 106, Detail: "owned by somebody else now"}) // a zombie's
+	r.at("pulsar-2", trace.PulsarLedgerOffloadFailed{ManagedLedger: managed, Ledger: 90, Detail: "the object is damaged"})
 }
 
 // autorecovery: copies are made, and cannot be made; a worker and the auditor die; marks of ledgers that nobody knows.

@@ -149,6 +149,19 @@ type Ledger struct {
 	Stored map[string]*Stored `json:"stored"`
 	// UnderReplication is there while autorecovery has the ledger marked as lacking copies.
 	UnderReplication *UnderReplication `json:"underReplication,omitempty"`
+	// Offload is there when the ledger is on the medium of tiered storage, or on its way there.
+	Offload *Offload `json:"offload,omitempty"`
+}
+
+// Offload is where an offloaded ledger is besides bookies, or instead of them.
+type Offload struct {
+	By       string `json:"by"`       // node that copied it, or that owns it since
+	Medium   string `json:"medium"`   // kind of the medium: filesystem, S3
+	Complete bool   `json:"complete"` // it is whole there, and is read from there
+	Object   string `json:"object"`   // name of its data on the medium; empty until it is complete
+	Bytes    int64  `json:"bytes"`    // on the medium; 0: not known
+	// DeletedFromBookies: the medium has the only copy; there are no ensembles any more.
+	DeletedFromBookies bool `json:"deletedFromBookies"`
 }
 
 // UnderReplication is what autorecovery does about a ledger that lacks copies. Bookies are named by host:port.

@@ -110,6 +110,14 @@ func namesFor(record *trace.Record, state *world.State) wire.NotableNames {
 		names.ManagedLedger = managedLedger(event.Ledger, state)
 	case trace.LedgerRecoveryStarted:
 		names.ManagedLedger = managedLedger(event.Ledger, state)
+	case trace.PulsarLedgerOffloadStarted:
+		names.ManagedLedger = managedLedger(event.Ledger, state)
+	case trace.PulsarLedgerOffloaded:
+		names.ManagedLedger = managedLedger(event.Ledger, state)
+	case trace.PulsarLedgerOffloadFailed:
+		names.ManagedLedger = managedLedger(event.Ledger, state)
+	case trace.PulsarLedgerDeletedFromBookies:
+		names.ManagedLedger = managedLedger(event.Ledger, state)
 	case trace.LedgerClosed:
 		names.ManagedLedger = managedLedger(event.Ledger, state)
 	case trace.LedgerUnderReplicated:

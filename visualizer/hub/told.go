@@ -86,7 +86,8 @@ func tellsPulsar(record *trace.Record) bool {
 	case trace.PulsarLeaderElected, trace.PulsarBundleOwned, trace.PulsarBundleReleased, trace.PulsarTopicLoaded, trace.PulsarTopicUnloaded,
 		trace.PulsarConsumerAttached, trace.BookieModeChanged, trace.LedgerEnsembleChanged, trace.LedgerFenced, trace.LedgerRecoveryStarted,
 		trace.LedgerClosed, trace.AuditorElected, trace.LedgerUnderReplicated, trace.ReplicationStarted, trace.FragmentReplicated,
-		trace.ReplicationPostponed, trace.LedgerReplicated:
+		trace.ReplicationPostponed, trace.LedgerReplicated,
+		trace.PulsarLedgerOffloadStarted, trace.PulsarLedgerOffloaded, trace.PulsarLedgerOffloadFailed, trace.PulsarLedgerDeletedFromBookies:
 		return true
 	case trace.PulsarLookupAnswered:
 		return event.Result == "redirect"

@@ -31,7 +31,9 @@ type cluster struct {
 	pulsar [2]string
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t *testing.T) *cluster { t.Helper(); return newClusterOf(t, func(*broker.Config) {}) }
+
+func newClusterOf(t *testing.T, adjust func(*broker.Config)) *cluster {
 	t.Helper()
 	c := &cluster{t: t}
 	f := fabric.NewTCP()
@@ -52,9 +54,11 @@ func newCluster(t *testing.T) *cluster {
 	for i := range 2 {
 		endpoint := broker.Endpoint{ListenPulsar: freeport.Address(t), ListenHTTP: freeport.Address(t)}
 		c.http[i], c.pulsar[i] = "http://"+endpoint.ListenHTTP, "pulsar://"+endpoint.ListenPulsar
-		b, err := broker.New(broker.Config{
+		config := broker.Config{
 			BrokerID: i + 1, Endpoint: endpoint, ZooKeeper: []string{zookeeper}, Network: f.Of(fmt.Sprintf("pulsar-%d", i+1)), Admin: admin.Handler,
-		})
+		}
+		adjust(&config)
+		b, err := broker.New(config)
 		if err != nil {
 			t.Fatal(err)
 		}

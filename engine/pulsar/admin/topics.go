@@ -50,6 +50,7 @@ func (h *handler) routeTopics(group *gin.RouterGroup, domain string) {
 	h.routeTopic(topic, named, owned)
 	h.routeSubscriptions(topic, named, owned)
 	h.routeMessages(topic, owned)
+	h.routeOffload(topic, owned)
 }
 
 // routePartitions is what concerns a topic as a whole; any broker answers.
@@ -322,6 +323,7 @@ func addStats(sum *broker.TopicStats, one broker.TopicStats) {
 	sum.MsgOutCounter += one.MsgOutCounter
 	sum.StorageSize += one.StorageSize
 	sum.BacklogSize += one.BacklogSize
+	sum.OffloadedSize += one.OffloadedSize
 	sum.Publishers = append(sum.Publishers, one.Publishers...)
 	for name, subscription := range one.Subscriptions {
 		total, there := sum.Subscriptions[name]

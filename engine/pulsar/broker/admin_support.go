@@ -38,6 +38,8 @@ func HTTPStatus(err error) int {
 		{bundle.ErrUnknownBundle, http.StatusNotFound},
 		{managedledger.ErrTerminated, http.StatusMethodNotAllowed},
 		{managedledger.ErrInvalidPosition, http.StatusPreconditionFailed},
+		{managedledger.ErrNoMedium, http.StatusMethodNotAllowed},
+		{managedledger.ErrOffloading, http.StatusConflict},
 		{ErrNotAllowed, http.StatusMethodNotAllowed},
 		{errSchema, http.StatusConflict},
 		{errNotServed, http.StatusServiceUnavailable},

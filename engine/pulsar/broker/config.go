@@ -11,6 +11,8 @@ import (
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
+	"twinlog/engine/pulsar/managedledger"
+	"twinlog/engine/pulsar/offloaded"
 	"twinlog/engine/trace"
 )
 
@@ -64,7 +66,14 @@ type Config struct {
 	LedgerEntries  int64
 	LedgerRollover time.Duration
 	CacheBytes     int64 // tail entries of all topics that are kept in memory; default 64 MiB
-	MaxConnections int   // of clients; default 25,000
+
+	// Medium is where sealed ledgers are offloaded to; all brokers of the cluster have the same one. Nil: nothing can be offloaded.
+	Medium       offloaded.Medium
+	MediumDriver string // its kind, as Pulsar names it; default filesystem
+	// Bookies keep an offloaded ledger for so long; default 4 hours, negative: not at all (managedLedgerOffloadDeletionLagMs).
+	OffloadDeletionLag time.Duration
+
+	MaxConnections int // of clients; default 25,000
 
 	storage storageOpener // tests put a memory here
 }
@@ -88,6 +97,8 @@ func (c Config) withDefaults() Config {
 	c.LedgerEntries = cmp.Or(c.LedgerEntries, 50_000)
 	c.LedgerRollover = cmp.Or(c.LedgerRollover, 10*time.Minute)
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
+	c.MediumDriver = cmp.Or(c.MediumDriver, "filesystem")
+	c.OffloadDeletionLag = cmp.Or(c.OffloadDeletionLag, managedledger.DefaultOffloadPolicy.DeletionLag)
 	c.MaxConnections = cmp.Or(c.MaxConnections, 25_000)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -21,8 +21,8 @@ const (
 	quotaByAge     = "message_age"
 )
 
-// runMaintenance looks after every loaded topic, one after the other: message TTL, backlog quotas, deduplication snapshots, topics
-// and readers that nobody uses any more.
+// runMaintenance looks after every loaded topic, one after the other: message TTL, backlog quotas, deduplication snapshots, ledgers
+// to be offloaded, topics and readers that nobody uses any more.
 func (b *Broker) runMaintenance(ctx context.Context) {
 	ticker := time.NewTicker(b.config.MaintenanceEvery)
 	defer ticker.Stop()
@@ -65,6 +65,7 @@ func (b *Broker) maintain(ctx context.Context, t *topic) error {
 	if t.log == nil {
 		return nil
 	}
+	t.log.CheckOffload()
 	return cmpError(t.expireByTTL(ctx, policies), t.checkQuota(ctx, policies), t.snapshotDeduplication(ctx))
 }
 
@@ -262,6 +263,7 @@ func (t *topic) applyPolicies(policies Policies) {
 	t.policies = policies
 	if t.log != nil {
 		t.log.SetRetention(retention(policies))
+		t.log.SetOffloadPolicy(t.broker.offloadPolicy(policies))
 		if policies.deduplicates() != (t.dedup != nil) && !t.closing {
 			// The topic is loaded again, and learns then what its producers sent last.
 			t.broker.topics.closeLater(t, trace.ReasonPolicies)

@@ -295,6 +295,18 @@ func (l *memoryLog) SetProperties(_ context.Context, properties map[string]strin
 
 func (l *memoryLog) SetRetention(managedledger.Retention) {}
 
+func (l *memoryLog) SetOffloadPolicy(managedledger.OffloadPolicy) {}
+
+func (l *memoryLog) Offload(context.Context, managedledger.Position) error {
+	return managedledger.ErrNoMedium
+}
+
+func (l *memoryLog) OffloadStatus() managedledger.OffloadStatus {
+	return managedledger.OffloadStatus{State: managedledger.OffloadNotRun}
+}
+
+func (l *memoryLog) CheckOffload() {}
+
 func (l *memoryLog) Trim(context.Context) ([]int64, error) { return nil, nil }
 
 func (l *memoryLog) Stats() managedledger.Stats { return managedledger.Stats{State: "LedgerOpened"} }

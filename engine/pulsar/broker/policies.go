@@ -45,7 +45,11 @@ type knownPolicies struct {
 	MessageTTL          *int                       `json:"message_ttl_in_seconds,omitempty"`
 	AutoTopicCreation   *AutoTopicCreationOverride `json:"autoTopicCreationOverride,omitempty"`
 	Deduplication       *bool                      `json:"deduplicationEnabled,omitempty"`
-	Deleted             bool                       `json:"deleted"`
+	// Offloading: bytes in bookies, seconds since a ledger was sealed (negative: not for this reason), milliseconds that bookies keep it.
+	OffloadThreshold        *int64 `json:"offload_threshold,omitempty"`
+	OffloadThresholdSeconds *int64 `json:"offload_threshold_in_seconds,omitempty"`
+	OffloadDeletionLag      *int64 `json:"offload_deletion_lag_ms,omitempty"`
+	Deleted                 bool   `json:"deleted"`
 }
 
 // BacklogQuota limits what a subscription may leave unacknowledged. Limit counts bytes, LimitTime seconds; 0 or less: no limit.

@@ -10,6 +10,10 @@ import (
 func (b *Broker) RuntimeConfiguration() map[string]string {
 	c := b.config
 	whole := func(d, unit time.Duration) string { return strconv.FormatInt(int64(d/unit), 10) }
+	driver := ""
+	if c.Medium != nil {
+		driver = c.MediumDriver
+	}
 	return map[string]string{
 		"clusterName":                                          c.Cluster,
 		"metadataStoreSessionTimeoutMillis":                    whole(c.SessionTimeout, time.Millisecond),
@@ -24,6 +28,10 @@ func (b *Broker) RuntimeConfiguration() map[string]string {
 		"managedLedgerMaxEntriesPerLedger":                     strconv.FormatInt(c.LedgerEntries, 10),
 		"managedLedgerMinLedgerRolloverTimeMinutes":            strconv.FormatFloat(max(0, c.LedgerRollover).Minutes(), 'g', 6, 64),
 		"managedLedgerCacheSizeMB":                             strconv.FormatInt(c.CacheBytes>>20, 10),
+		"managedLedgerOffloadDriver":                           driver,
+		"managedLedgerOffloadDeletionLagMs":                    whole(max(0, c.OffloadDeletionLag), time.Millisecond),
+		"managedLedgerOffloadAutoTriggerSizeThresholdBytes":    "-1",
+		"managedLedgerDataReadPriority":                        "tiered-storage-first",
 		"brokerMaxConnections":                                 strconv.Itoa(c.MaxConnections),
 	}
 }

@@ -25,6 +25,7 @@ type TopicStats struct {
 	MsgChunkPublished   bool                         `json:"msgChunkPublished"`
 	StorageSize         int64                        `json:"storageSize"`
 	BacklogSize         int64                        `json:"backlogSize"`
+	OffloadedSize       int64                        `json:"offloadedStorageSize"`
 	Publishers          []PublisherStats             `json:"publishers"`
 	WaitingPublishers   int                          `json:"waitingPublishers"`
 	Subscriptions       map[string]SubscriptionStats `json:"subscriptions"`
@@ -130,7 +131,8 @@ func (t *topic) stats() TopicStats {
 		stats.TopicEpoch = &epoch
 	}
 	if t.log != nil {
-		stats.StorageSize = t.log.Stats().Bytes
+		counted := t.log.Stats()
+		stats.StorageSize, stats.OffloadedSize = counted.Bytes, counted.OffloadedBytes
 	}
 	for _, p := range t.producers {
 		stats.Publishers = append(stats.Publishers, PublisherStats{
@@ -281,7 +283,9 @@ func (t *topic) internalStats(stats *InternalStats) {
 	stats.CurrentEntries, stats.CurrentSize, stats.CurrentCreated = counted.CurrentEntries, counted.CurrentBytes, counted.Created
 	stats.PendingAdds, stats.LastConfirmed, stats.State = counted.PendingAdds, last.String(), counted.State
 	for _, info := range t.log.Ledgers() {
-		stats.Ledgers = append(stats.Ledgers, LedgerStats{Ledger: info.Ledger, Entries: info.Entries, Size: info.Bytes})
+		stats.Ledgers = append(stats.Ledgers, LedgerStats{
+			Ledger: info.Ledger, Entries: info.Entries, Size: info.Bytes, Offloaded: info.Offloaded(),
+		})
 	}
 	for name, s := range t.subscriptions {
 		if s.cursor == nil {

@@ -32,6 +32,10 @@ type topicLog interface {
 	Properties() map[string]string
 	SetProperties(ctx context.Context, properties map[string]string) error
 	SetRetention(retention managedledger.Retention)
+	SetOffloadPolicy(policy managedledger.OffloadPolicy)
+	Offload(ctx context.Context, before managedledger.Position) error
+	OffloadStatus() managedledger.OffloadStatus
+	CheckOffload()
 	Trim(ctx context.Context) ([]int64, error)
 	Stats() managedledger.Stats
 	Ledgers() []managedledger.LedgerInfo
@@ -97,6 +101,7 @@ func openManagedLedgers(config Config, store metadata.Store) (storage, func(cont
 		Store: store, Bookies: bookies, Tracer: config.Tracer, Logger: config.Logger,
 		Ensemble: config.Ensemble, WriteQuorum: config.WriteQuorum, AckQuorum: config.AckQuorum,
 		CacheBytes: config.CacheBytes, MaxEntriesPerLedger: config.LedgerEntries, MinRollover: config.LedgerRollover,
+		Medium: config.Medium, MediumDriver: config.MediumDriver,
 	})
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("managed ledgers: %w", err)

@@ -233,6 +233,7 @@ func (t *topic) loaded() {
 		for _, info := range t.log.Ledgers() {
 			event.Ledgers = append(event.Ledgers, info.Ledger)
 		}
+		event.Offloaded = offloadedLedgers(t.name.storageName(), t.log.Ledgers())
 	}
 	t.broker.tracer.Emit(event)
 	for _, s := range t.subscriptions {

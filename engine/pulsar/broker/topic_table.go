@@ -156,7 +156,8 @@ func (b *Broker) openTopic(ctx context.Context, name TopicName, in Bundle, creat
 	if override := policies.known.AutoTopicCreation; override != nil && !override.Allow {
 		create = false
 	}
-	options := managedledger.Options{MustExist: !create, Retention: retention(policies)}
+	offload := b.offloadPolicy(policies)
+	options := managedledger.Options{MustExist: !create, Retention: retention(policies), Offload: &offload}
 	if quorums := policies.known.Persistence; quorums != nil {
 		options.Ensemble, options.WriteQuorum, options.AckQuorum = quorums.Ensemble, quorums.WriteQuorum, quorums.AckQuorum
 	}

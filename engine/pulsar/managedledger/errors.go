@@ -18,4 +18,8 @@ var (
 	ErrTooManyPending = errors.New("too many adds are pending")
 	// ErrInvalidPosition: the position cannot be meant, such as a mark-delete beyond the last entry.
 	ErrInvalidPosition = errors.New("invalid position")
+	// ErrNoMedium: the broker has no medium to offload ledgers to, or to read those that were offloaded.
+	ErrNoMedium = errors.New("the broker has no medium for offloaded ledgers; start it with one")
+	// ErrOffloading: an offload that was asked for is under way.
+	ErrOffloading = errors.New("an offload is under way already")
 )

@@ -14,6 +14,7 @@ import (
 
 	"twinlog/engine/pulsar/bookkeeper"
 	"twinlog/engine/pulsar/bookkeeper/metadata"
+	"twinlog/engine/pulsar/offloaded"
 	"twinlog/engine/trace"
 )
 
@@ -36,6 +37,11 @@ type Config struct {
 	MaxPendingBytes int64         // adds of one managed ledger that wait for bookies; default 64 MiB
 	CacheBytes      int64         // tail entries of all managed ledgers kept in memory; default 64 MiB
 	CursorFlush     time.Duration // acknowledgements without a callback are stored at the latest after this; default 1 s
+
+	// Medium is where sealed ledgers are offloaded to, shared by all brokers; nil: there is none.
+	Medium offloaded.Medium
+	// MediumDriver is its kind as the metadata names it: filesystem (unless told), S3.
+	MediumDriver string
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -52,6 +58,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, 64<<20)
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
 	c.CursorFlush = cmp.Or(c.CursorFlush, time.Second)
+	c.MediumDriver = cmp.Or(c.MediumDriver, "filesystem")
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -64,6 +71,7 @@ type Options struct {
 	WriteQuorum int
 	AckQuorum   int
 	Retention   Retention
+	Offload     *OffloadPolicy // nil: DefaultOffloadPolicy
 	// MustExist: Open fails with ErrNotFound instead of creating a managed ledger.
 	MustExist bool
 	// Properties are stored when Open creates the managed ledger.
@@ -83,6 +91,7 @@ type LedgerInfo struct {
 	Entries int64     // so far, when it is the current ledger
 	Bytes   int64     // payload bytes
 	Closed  time.Time // zero for the current ledger
+	Offload *Offload  // nil: bookies have it, and nobody else
 }
 
 // Factory opens the managed ledgers of one broker. At most one ManagedLedger of a name is open at a time: Open returns the one that
@@ -250,7 +259,26 @@ func (f *Factory) deleteStored(name string) error {
 	for _, info := range found.ledgers {
 		ledgers = append(ledgers, info.Ledger)
 	}
-	return f.deleteLedgers(ledgers)
+	failed := f.deleteLedgers(ledgers)
+	for _, info := range found.ledgers {
+		if err := f.deleteOffloaded(name, info); err != nil {
+			failed = errors.Join(failed, err)
+		}
+		if info.Offloaded() {
+			f.config.Tracer.Emit(trace.PulsarOffloadedLedgerDeleted{ManagedLedger: name, Ledger: info.Ledger})
+		}
+	}
+	return failed
+}
+
+// deleteOffloaded removes what the medium has of a ledger that nothing refers to any more.
+func (f *Factory) deleteOffloaded(managedLedger string, info LedgerInfo) error {
+	if info.Offload == nil || f.config.Medium == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, mediumPatience)
+	defer cancel()
+	return offloaded.Remove(ctx, f.config.Medium, objectName(managedLedger, info))
 }
 
 // deleteLedgers deletes ledgers that nothing refers to any more; -1 is none.

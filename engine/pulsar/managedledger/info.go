@@ -34,6 +34,7 @@ func (i info) encode() ([]byte, error) {
 		if !l.Closed.IsZero() {
 			item.Entries, item.Size, item.Timestamp = proto.Int64(l.Entries), proto.Int64(l.Bytes), proto.Int64(l.Closed.UnixMilli())
 		}
+		item.OffloadContext = l.Offload.encode()
 		message.LedgerInfo = append(message.LedgerInfo, item)
 	}
 	if i.terminated != nil {
@@ -62,6 +63,7 @@ func decodeInfo(value []byte) (info, error) {
 		if item.GetTimestamp() > 0 {
 			l.Closed = time.UnixMilli(item.GetTimestamp())
 		}
+		l.Offload = decodeOffload(item.GetOffloadContext())
 		i.ledgers = append(i.ledgers, l)
 	}
 	if message.TerminatedPosition != nil {

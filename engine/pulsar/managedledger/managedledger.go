@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"twinlog/engine/pulsar/bookkeeper"
+	"twinlog/engine/pulsar/offloaded"
 )
 
 // ManagedLedger is one open managed ledger, owned by this broker until [ErrFenced] says otherwise.
@@ -37,6 +38,10 @@ type ManagedLedger struct {
 	busy     bool
 	retiring bool // Close, Terminate or Delete has begun: no more adds
 	released bool // Close or Delete is done
+	// Offloading: the run that is under way, objects that nothing refers to any more, and what an administrator asked for.
+	offloading    *offloadRun
+	unwanted      []offloaded.Name
+	offloadBefore *Position
 
 	mu         sync.RWMutex
 	ledgers    ledgerList
@@ -50,6 +55,8 @@ type ManagedLedger struct {
 	changed    chan struct{}
 	cursors    map[string]*Cursor
 	stats      Stats // the counters that only grow
+
+	offloadStatus OffloadStatus
 
 	cursorTurn chan struct{} // one token: cursors are opened and deleted one at a time
 	readers    readerCache
@@ -66,6 +73,7 @@ type Entry struct {
 type Stats struct {
 	Entries        int64 // kept, in all ledgers
 	Bytes          int64
+	OffloadedBytes int64 // of Bytes, in ledgers that are on the medium
 	EntriesAdded   int64 // since it was opened here
 	MessagesAdded  int64
 	BytesAdded     int64
@@ -189,6 +197,11 @@ func (m *ManagedLedger) Stats() Stats {
 	defer m.mu.RUnlock()
 	s := m.stats
 	s.Entries, s.Bytes = m.ledgers.entries()
+	for _, info := range m.ledgers {
+		if info.Offloaded() {
+			s.OffloadedBytes += info.Bytes
+		}
+	}
 	s.PendingBytes = m.pendingBytes.Load()
 	s.PendingAdds = int(m.pendingAdds.Load())
 	s.Created = m.created.UTC().Format(time.RFC3339Nano)

@@ -28,6 +28,7 @@ func (f *Factory) openNew(ctx context.Context, name string, options Options) (*M
 		factory: f, name: name, options: options, logger: f.config.Logger, mailbox: newMailbox(), ended: make(chan struct{}),
 		version: version, terminated: found.terminated, properties: found.properties, retention: options.Retention,
 		cursors: make(map[string]*Cursor), cursorTurn: make(chan struct{}, 1), readers: newReaderCache(),
+		offloadStatus: OffloadStatus{State: OffloadNotRun},
 	}
 	kept, empty, err := m.recoverLedgers(ctx, found.ledgers)
 	if err != nil {
@@ -46,6 +47,7 @@ func (f *Factory) openNew(ctx context.Context, name string, options Options) (*M
 		return nil, err
 	}
 	go m.run()
+	m.CheckOffload()
 	return m, nil
 }
 

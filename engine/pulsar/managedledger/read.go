@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"twinlog/engine/pulsar/bookkeeper"
+	"twinlog/engine/pulsar/offloaded"
 )
 
 const (
@@ -24,8 +27,9 @@ func (m *ManagedLedger) ReadEntries(ctx context.Context, from Position, maxEntri
 	}
 	maxEntries = min(maxEntries, maxReadEntries)
 	for {
-		p, available, average, source, err := m.locate(from)
-		if available == 0 || err != nil {
+		p, info, writer, err := m.locate(from)
+		available := info.Entries - p.Entry
+		if info.Entries == 0 || err != nil {
 			return nil, err
 		}
 		count := min(int64(maxEntries), available)
@@ -33,8 +37,8 @@ func (m *ManagedLedger) ReadEntries(ctx context.Context, from Position, maxEntri
 			return cached, nil
 		}
 		// What the entries weigh is known on the average only; what is too much is cut off afterwards.
-		count = min(count, max(1, maxBytes/max(1, average)))
-		entries, err := m.readLedger(ctx, p, count, source)
+		count = min(count, max(1, maxBytes/max(1, info.Bytes/info.Entries)))
+		entries, err := m.readLedger(ctx, p, count, info, writer)
 		if err != nil && ctx.Err() == nil && !viewed(m, func(l ledgerList) bool { return l.has(p.Ledger) }) {
 			from = Position{Ledger: p.Ledger + 1}
 			continue // trimmed while we looked
@@ -48,38 +52,55 @@ func (m *ManagedLedger) ReadEntries(ctx context.Context, from Position, maxEntri
 	}
 }
 
-// source reads a ledger: the writer of the current one, or the reader of a closed one.
+// source reads a ledger: the writer of the current one, or a reader of a sealed one.
 type source interface {
+	// Read reads the entries first to last; a source that has much may stop earlier.
 	Read(ctx context.Context, first, last int64) ([]bookkeeper.Entry, error)
 }
 
-// locate finds the first entry at or after from, how many are there in its ledger from it on, and their average size.
-func (m *ManagedLedger) locate(from Position) (p Position, available, average int64, s source, err error) {
+// locate finds the first entry at or after from and its ledger, with the writer if that is the current one; a ledger without entries: there
+// is none.
+func (m *ManagedLedger) locate(from Position) (Position, LedgerInfo, *bookkeeper.Writer, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if errors.Is(m.err, ErrClosed) {
-		return Position{}, 0, 0, nil, m.err
+		return Position{}, LedgerInfo{}, nil, m.err
 	}
-	p = m.ledgers.valid(from)
+	p := m.ledgers.valid(from)
 	if !m.ledgers.contains(p) {
-		return p, 0, 0, nil, nil
+		return p, LedgerInfo{}, nil, nil
 	}
-	l := m.ledgers[m.ledgers.at(p.Ledger)]
+	info := m.ledgers[m.ledgers.at(p.Ledger)]
 	if m.writer != nil && m.writer.ID() == p.Ledger {
-		s = m.writer
+		return p, info, m.writer, nil
 	}
-	return p, l.Entries - p.Entry, l.Bytes / l.Entries, s, nil
+	return p, info, nil, nil
 }
 
-func (m *ManagedLedger) readLedger(ctx context.Context, p Position, count int64, s source) ([]Entry, error) {
-	if s == nil {
-		reader, err := m.readers.get(ctx, m.factory.config.Bookies, p.Ledger)
-		if err != nil {
-			return nil, err
-		}
-		s = reader
+// readLedger reads entries of one ledger. As Pulsar does by default (managedLedgerDataReadPriority=tiered-storage-first), it reads an
+// offloaded ledger from the medium although bookies may still have it; should that fail, and only then, from bookies.
+func (m *ManagedLedger) readLedger(ctx context.Context, p Position, count int64, info LedgerInfo, writer *bookkeeper.Writer) ([]Entry, error) {
+	last := p.Entry + count - 1
+	if writer != nil {
+		return m.readFrom(ctx, p, last, func() (source, error) { return writer, nil })
 	}
-	read, err := s.Read(ctx, p.Entry, p.Entry+count-1)
+	if info.Offloaded() {
+		entries, err := m.readFrom(ctx, p, last, func() (source, error) { return m.readers.get(ctx, m.openOffloaded, info) })
+		if err == nil || info.Offload.DeletedFromBookies || ctx.Err() != nil {
+			return entries, err
+		}
+		m.logger.Warn("an offloaded ledger is read from bookies", "managed ledger", m.name, "ledger", p.Ledger, "error", err)
+		info.Offload = nil
+	}
+	return m.readFrom(ctx, p, last, func() (source, error) { return m.readers.get(ctx, m.openInBookies, info) })
+}
+
+func (m *ManagedLedger) readFrom(ctx context.Context, p Position, last int64, open func() (source, error)) ([]Entry, error) {
+	s, err := open()
+	if err != nil {
+		return nil, err
+	}
+	read, err := s.Read(ctx, p.Entry, last)
 	if err != nil {
 		m.readers.drop(p.Ledger) // its ensembles may have been repaired since
 		return nil, err
@@ -91,6 +112,33 @@ func (m *ManagedLedger) readLedger(ctx context.Context, p Position, count int64,
 	return entries, nil
 }
 
+func (m *ManagedLedger) openInBookies(ctx context.Context, info LedgerInfo) (source, error) {
+	return m.factory.config.Bookies.OpenLedger(ctx, info.Ledger, bookkeeper.OpenOptions{})
+}
+
+func (m *ManagedLedger) openOffloaded(ctx context.Context, info LedgerInfo) (source, error) {
+	if m.factory.config.Medium == nil {
+		return nil, fmt.Errorf("ledger %d was offloaded (%s): %w", info.Ledger, info.Offload.Driver, ErrNoMedium)
+	}
+	reader, err := offloaded.Open(ctx, m.factory.config.Medium, m.objectName(info))
+	if err != nil {
+		return nil, err
+	}
+	return mediumReader{reader}, nil
+}
+
+// mediumReader reads an offloaded ledger as one in bookies is read.
+type mediumReader struct{ *offloaded.Reader }
+
+func (r mediumReader) Read(ctx context.Context, first, last int64) ([]bookkeeper.Entry, error) {
+	payloads, err := r.Reader.Read(ctx, first, last)
+	entries := make([]bookkeeper.Entry, len(payloads))
+	for i, payload := range payloads {
+		entries[i] = bookkeeper.Entry{Entry: first + int64(i), Payload: payload}
+	}
+	return entries, err
+}
+
 func limitBytes(entries []Entry, maxBytes int64) []Entry {
 	for i, e := range entries {
 		if maxBytes -= int64(len(e.Data)); maxBytes < 0 && i > 0 {
@@ -100,43 +148,52 @@ func limitBytes(entries []Entry, maxBytes int64) []Entry {
 	return entries
 }
 
-// readerCache keeps the readers of closed ledgers.
+// readerCache keeps the readers of sealed ledgers.
 type readerCache struct {
 	mu      *sync.Mutex
-	readers map[int64]*bookkeeper.Reader
-	order   *[]int64 // oldest first
+	readers map[readerKey]source
+	order   *[]readerKey // oldest first
+}
+
+// readerKey: a ledger that is offloaded, or given up on the medium, gets another reader.
+type readerKey struct {
+	ledger  int64
+	offload *Offload
 }
 
 func newReaderCache() readerCache {
-	return readerCache{mu: &sync.Mutex{}, readers: make(map[int64]*bookkeeper.Reader), order: &[]int64{}}
+	return readerCache{mu: &sync.Mutex{}, readers: make(map[readerKey]source), order: &[]readerKey{}}
 }
 
-func (c readerCache) get(ctx context.Context, bookies *bookkeeper.Client, id int64) (*bookkeeper.Reader, error) {
+func (c readerCache) get(ctx context.Context, open func(context.Context, LedgerInfo) (source, error), info LedgerInfo) (source, error) {
+	key := readerKey{info.Ledger, info.Offload}
 	c.mu.Lock()
-	reader := c.readers[id]
+	reader := c.readers[key]
 	c.mu.Unlock()
 	if reader != nil {
 		return reader, nil
 	}
-	reader, err := bookies.OpenLedger(ctx, id, bookkeeper.OpenOptions{})
+	reader, err := open(ctx, info)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.readers[id] == nil {
-		*c.order = append(*c.order, id)
+	if c.readers[key] == nil {
+		*c.order = append(*c.order, key)
 		if len(*c.order) > maxOpenReaders {
 			delete(c.readers, (*c.order)[0])
 			*c.order = (*c.order)[1:]
 		}
 	}
-	c.readers[id] = reader
+	c.readers[key] = reader
 	return reader, nil
 }
 
-func (c readerCache) drop(id int64) {
+// drop forgets the readers of a ledger.
+func (c readerCache) drop(ledger int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.readers, id)
+	maps.DeleteFunc(c.readers, func(key readerKey, _ source) bool { return key.ledger == ledger })
+	*c.order = slices.DeleteFunc(*c.order, func(key readerKey) bool { return key.ledger == ledger })
 }

@@ -37,6 +37,7 @@ func (m *ManagedLedger) rollTask() task {
 				}
 				m.send()
 				m.requestTrim()
+				m.offloadIfDue()
 			}
 		},
 	}
@@ -199,9 +200,13 @@ func (m *ManagedLedger) Delete(ctx context.Context) error { return m.retire(ctx,
 func (m *ManagedLedger) retire(ctx context.Context, remove bool) error {
 	err := m.ask(ctx, func(answer chan<- error) {
 		m.retiring = true
+		run, unwanted := m.offloading, m.unwanted
 		m.begin(task{
 			quiet: true,
-			run:   func(ctx context.Context) error { return m.letGo(ctx, remove) },
+			run: func(ctx context.Context) error {
+				m.endOffload(ctx, run, unwanted)
+				return m.letGo(ctx, remove)
+			},
 			apply: func(err error) {
 				m.released = true
 				if m.Err() == nil || errors.Is(m.Err(), ErrTerminated) {

@@ -29,6 +29,7 @@ func (m *ManagedLedger) requestTrim() {
 }
 
 func (m *ManagedLedger) trimTask(deleted *[]int64) task {
+	var dropped ledgerList
 	return task{
 		run: func(context.Context) error {
 			*deleted = m.deletable(time.Now())
@@ -42,11 +43,12 @@ func (m *ManagedLedger) trimTask(deleted *[]int64) task {
 				return err
 			}
 			m.mu.Lock()
-			m.ledgers = append(ledgerList{}, m.ledgers[count:]...)
+			dropped, m.ledgers = m.ledgers[:count], append(ledgerList{}, m.ledgers[count:]...)
 			m.mu.Unlock()
 			return m.factory.deleteLedgers(*deleted)
 		},
 		apply: func(err error) {
+			m.dropOffloaded(dropped)
 			if err != nil && !m.fencedBy(err) {
 				m.logger.Info("trim", "managed ledger", m.name, "error", err)
 			}

@@ -82,6 +82,8 @@ function ofLedgers(record: TypedRecord): Text | undefined {
       return { key: 'record.cursorLedger', params: { node, ledger: String(record.data.ledger) } };
     case 'bookkeeper.ledgerDeleted':
       return { key: 'record.ledgerDeleted', params: { ledger: String(record.data.ledger) } };
+    case 'pulsar.offloadedLedgerDeleted':
+      return { key: 'record.offloadedDeleted', params: { ledger: String(record.data.ledger) } };
     case 'bookkeeper.metadataRead':
       return { key: 'record.metadataRead', params: { node, ledger: String(record.data.ledger) } };
     default:

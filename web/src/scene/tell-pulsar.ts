@@ -59,6 +59,14 @@ export function tellLedger(record: TypedRecord, state: State): Told {
     }
     case 'bookkeeper.ledgerFenced':
       return { side, moment, text: { key: 'story.ledgerFenced', params: { node, ledger: String(record.data.ledger) } } };
+    case 'pulsar.ledgerOffloadStarted':
+      return { side, moment, text: { key: 'story.offloadStarted', params: { node, ledger: String(record.data.ledger), medium: record.data.medium } } };
+    case 'pulsar.ledgerOffloaded':
+      return { side, moment, text: { key: 'story.offloaded', params: { node, ledger: String(record.data.ledger), medium: record.data.medium } } };
+    case 'pulsar.ledgerOffloadFailed':
+      return { side, moment: 'fault', text: { key: 'story.offloadFailed', params: { node, ledger: String(record.data.ledger) } } };
+    case 'pulsar.ledgerDeletedFromBookies':
+      return { side, moment, text: { key: 'story.leftBookies', params: { node, ledger: String(record.data.ledger), medium: record.data.medium } } };
     case 'bookkeeper.recoveryStarted':
       return { side, moment, text: { key: 'story.recoveryStarted', params: { node, ledger: String(record.data.ledger) } } };
     case 'bookkeeper.ledgerClosed': {

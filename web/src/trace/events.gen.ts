@@ -796,6 +796,8 @@ export interface PulsarTopicLoaded {
   bundle: string;
   hash: number;
   ledgers: number[] | null;
+  /** Offloaded are those of them that are on the medium. */
+  offloaded?: PulsarOffloadedLedger[];
 }
 
 /** PulsarTopicUnloaded: the broker no longer serves the topic. */
@@ -934,6 +936,68 @@ export interface PulsarConsumerMeasured {
   permits: number;
   /** messages that it has and has not acknowledged; Exclusive and Failover do not count them */
   unacked: number;
+}
+
+/** PulsarLedgerOffloadStarted: the broker that owns a managed ledger begins to copy a sealed ledger to the medium of tiered storage. */
+export interface PulsarLedgerOffloadStarted {
+  /** "public/default/persistent/orders" */
+  managedLedger: string;
+  ledger: number;
+  /** the driver, as Pulsar names it: filesystem, S3 */
+  medium: string;
+}
+
+/**
+ * PulsarLedgerOffloaded: the ledger is whole on the medium, and the managed ledger's metadata says so. From now on it is read there;
+ * bookies keep their copy until PulsarLedgerDeletedFromBookies.
+ */
+export interface PulsarLedgerOffloaded {
+  managedLedger: string;
+  ledger: number;
+  entries: number;
+  /** on the medium, index included */
+  bytes: number;
+  medium: string;
+  /** name of the data on the medium */
+  object: string;
+}
+
+/** PulsarLedgerOffloadFailed: the copy broke off or was found damaged; bookies have the ledger as before. */
+export interface PulsarLedgerOffloadFailed {
+  managedLedger: string;
+  ledger: number;
+  detail: string;
+}
+
+/**
+ * PulsarLedgerDeletedFromBookies: the medium's copy was read through and is whole, and the ledger's metadata in BookKeeper is gone. The
+ * medium has the only copy now.
+ */
+export interface PulsarLedgerDeletedFromBookies {
+  managedLedger: string;
+  ledger: number;
+  medium: string;
+}
+
+/**
+ * PulsarOffloadedLedgerDeleted: the managed ledger no longer has an offloaded ledger, and its objects are gone: nobody needed it any more,
+ * or the topic was deleted.
+ */
+export interface PulsarOffloadedLedgerDeleted {
+  managedLedger: string;
+  ledger: number;
+}
+
+/** PulsarOffloadedLedger is an offloaded ledger that a broker found in a managed ledger's metadata. */
+export interface PulsarOffloadedLedger {
+  managedLedger: string;
+  ledger: number;
+  entries: number;
+  /** payloads */
+  bytes: number;
+  medium: string;
+  object: string;
+  deletedFromBookies: boolean;
 }
 
 /** Ref names a record. */
@@ -1449,6 +1513,24 @@ export interface WorldLedger {
   stored: Record<string, WorldStored>;
   /** UnderReplication is there while autorecovery has the ledger marked as lacking copies. */
   underReplication?: WorldUnderReplication;
+  /** Offload is there when the ledger is on the medium of tiered storage, or on its way there. */
+  offload?: WorldOffload;
+}
+
+/** Offload is where an offloaded ledger is besides bookies, or instead of them. */
+export interface WorldOffload {
+  /** node that copied it, or that owns it since */
+  by: string;
+  /** kind of the medium: filesystem, S3 */
+  medium: string;
+  /** it is whole there, and is read from there */
+  complete: boolean;
+  /** name of its data on the medium; empty until it is complete */
+  object: string;
+  /** on the medium; 0: not known */
+  bytes: number;
+  /** DeletedFromBookies: the medium has the only copy; there are no ensembles any more. */
+  deletedFromBookies: boolean;
 }
 
 /** UnderReplication is what autorecovery does about a ledger that lacks copies. Bookies are named by host:port. */
@@ -2283,7 +2365,12 @@ export interface EventByKind {
   "pulsar.cursorMoved": PulsarCursorMoved;
   "pulsar.dispatched": PulsarDispatched;
   "pulsar.leaderElected": PulsarLeaderElected;
+  "pulsar.ledgerDeletedFromBookies": PulsarLedgerDeletedFromBookies;
+  "pulsar.ledgerOffloadFailed": PulsarLedgerOffloadFailed;
+  "pulsar.ledgerOffloadStarted": PulsarLedgerOffloadStarted;
+  "pulsar.ledgerOffloaded": PulsarLedgerOffloaded;
   "pulsar.lookupAnswered": PulsarLookupAnswered;
+  "pulsar.offloadedLedgerDeleted": PulsarOffloadedLedgerDeleted;
   "pulsar.producerAttached": PulsarProducerAttached;
   "pulsar.producerDetached": PulsarProducerDetached;
   "pulsar.published": PulsarPublished;
@@ -2398,7 +2485,12 @@ export const kinds: readonly Kind[] = [
   "pulsar.cursorMoved",
   "pulsar.dispatched",
   "pulsar.leaderElected",
+  "pulsar.ledgerDeletedFromBookies",
+  "pulsar.ledgerOffloadFailed",
+  "pulsar.ledgerOffloadStarted",
+  "pulsar.ledgerOffloaded",
   "pulsar.lookupAnswered",
+  "pulsar.offloadedLedgerDeleted",
   "pulsar.producerAttached",
   "pulsar.producerDetached",
   "pulsar.published",

@@ -209,6 +209,7 @@ export const inspector = {
   'record.subscriptionDeleted': 'Subscription {subscription} of {topic} was deleted.',
   'record.cursorLedger': '{node} opened ledger {ledger} for a cursor.',
   'record.ledgerDeleted': 'Ledger {ledger} was deleted.',
+  'record.offloadedDeleted': 'Ledger {ledger} was deleted from the medium: nobody needs it any more.',
   'record.metadataRead': '{node} read the metadata of ledger {ledger}.',
   'record.logShape': {
     one: 'the log of {partition} on {node} has 1 segment; its newest leader epoch is {epoch}',

@@ -52,6 +52,10 @@ export const story = {
   'story.bookieReadOnly': 'The disk of {node} is full: it is read-only now, refuses adds and goes on serving reads.',
   'story.bookieWritable': 'There is room on the disk of {node} again: it takes adds.',
   'story.controllerRefused': '{node} refuses {name} from {controller}: it carries controller epoch {epoch}, and the newest is {newest}.',
+  'story.offloadStarted': '{node} begins to copy the closed ledger {ledger} to the medium ({medium}).',
+  'story.offloaded': 'Ledger {ledger} is whole on the medium ({medium}) and is read from there; the bookies still have their copies.',
+  'story.offloadFailed': '{node} could not offload ledger {ledger}; the bookies have it as before.',
+  'story.leftBookies': '{node} has read the copy of ledger {ledger} on the medium ({medium}) through: it is whole, so the bookies drop theirs.',
   'story.ledgerClosedEmpty': 'Ledger {ledger} is closed; nothing was ever written to it.',
   'record.client': 'a client',
 } as const satisfies Record<string, string | Forms>;

@@ -210,6 +210,7 @@ export const inspector: Translation<typeof en> = {
   'record.subscriptionDeleted': '{topic} 的订阅 {subscription} 已删除。',
   'record.cursorLedger': '{node} 为游标打开 ledger {ledger}。',
   'record.ledgerDeleted': 'ledger {ledger} 已删除。',
+  'record.offloadedDeleted': '不再有人需要 ledger {ledger}，它已从存储介质上删除。',
   'record.metadataRead': '{node} 读取了 ledger {ledger} 的元数据。',
   'record.logShape': { other: '{node} 上 {partition} 的日志有 {count} 个段，最新的 leader epoch 为 {epoch}' },
 };

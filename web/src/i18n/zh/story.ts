@@ -53,6 +53,10 @@ export const story: Translation<typeof en> = {
   'story.bookieReadOnly': '{node} 的磁盘已满：它转为只读，拒绝写入，但继续提供读取。',
   'story.bookieWritable': '{node} 的磁盘又有了空间：恢复接受写入。',
   'story.controllerRefused': '{node} 拒绝了 {controller} 发来的 {name}：其中的 controller epoch 为 {epoch}，而最新的是 {newest}。',
+  'story.offloadStarted': '{node} 开始把已关闭的 ledger {ledger} 复制到存储介质（{medium}）。',
+  'story.offloaded': 'ledger {ledger} 已完整写入存储介质（{medium}），此后从那里读取；bookie 上的副本暂时还在。',
+  'story.offloadFailed': '{node} 没能 offload ledger {ledger}，bookie 上的数据照旧。',
+  'story.leftBookies': '{node} 通读了存储介质（{medium}）上的 ledger {ledger}，确认完整，bookie 随即删除各自的副本。',
   'story.ledgerClosedEmpty': 'ledger {ledger} 已关闭，里面从未写过东西。',
   'record.client': '客户端',
 };

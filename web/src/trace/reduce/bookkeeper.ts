@@ -1,5 +1,6 @@
 import type { EventData, Ledger, State, TypedRecord } from '../types';
 import { events, own, put } from './maps';
+import { ledgerForgotten, leftBookies } from './offload';
 import { topicOf } from './pulsar';
 import { applyReplication } from './replication';
 
@@ -105,9 +106,8 @@ function ledgerMetadataRead(state: State, event: EventData['bookkeeper.metadataR
 }
 
 function ledgerDeleted(state: State, id: number, ledger: Ledger): void {
-  delete state.pulsar.ledgers[id];
-  const topic = topicOf(state, ledger.managedLedger);
-  if (topic) topic.ledgers = topic.ledgers.filter((one) => one !== id);
+  if (ledger.offload?.complete) leftBookies(ledger); // its owner tells when the medium's copy is gone, too
+  else ledgerForgotten(state, id);
 }
 
 /** From its first entry on another ensemble; when that is the first entry of one that is there, the new one takes its place. */

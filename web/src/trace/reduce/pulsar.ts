@@ -1,5 +1,6 @@
 import type { EventData, PulsarTopic, State, Subscription, TypedRecord } from '../types';
 import { events, keepLast, own, put } from './maps';
+import { applyOffload, offloadedFound } from './offload';
 
 /** Lookups that the state remembers. */
 const KEPT_LOOKUPS = 16;
@@ -57,7 +58,7 @@ export function applyPulsar(state: State, record: TypedRecord): void {
     case 'pulsar.published':
       return published(state, record.data);
     default:
-      return applySubscription(state, record);
+      if (!applyOffload(state, record)) applySubscription(state, record);
   }
 }
 
@@ -175,6 +176,7 @@ function topicLoaded(state: State, node: string, event: EventData['pulsar.topicL
   unload(topic);
   const { namespace, bundle, hash, ledgers } = event;
   Object.assign(topic, { owner: node, namespace, bundle, hash, ledgers: [...(ledgers ?? [])] });
+  offloadedFound(state, node, event);
 }
 
 /** Nobody serves the topic, so nobody is connected to it. Its ledgers and cursors are with the bookies. */
