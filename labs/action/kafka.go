@@ -148,7 +148,7 @@ func (r *Runner) kafkaConfigure(ctx context.Context, action *lab.KafkaConfigure)
 	})
 }
 
-const configurePatience = 15 * time.Second
+const configurePatience = 30 * time.Second
 
 // kafkaDeleteTopic returns once a topic of that name could be created again: Kafka answers a deletion as soon as it is decided, and the
 // brokers remove their replicas afterwards.

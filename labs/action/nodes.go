@@ -49,7 +49,7 @@ func (r *Runner) runOnNodes(ctx context.Context, start Start, step lab.Doing) er
 }
 
 // choosePatience is how long an expression may take to name a node: who leads or owns something may just be being decided.
-const choosePatience = 10 * time.Second
+const choosePatience = 30 * time.Second
 
 // choose returns the node's name.
 func (r *Runner) choose(ctx context.Context, start Start, victim *lab.Victim) (string, error) {

@@ -363,14 +363,14 @@ func (a *Close) check() error { return require(a.Name != "", "close needs a name
 // Wait goes on when Until holds. It fails when that does not come true within Within.
 type Wait struct {
 	Until  string        `yaml:"until"`
-	Within time.Duration `yaml:"within"` // at most a minute; 20 s when it is not given
+	Within time.Duration `yaml:"within"` // at most a minute; 45 s when it is not given
 
 	until *Expression
 }
 
 func (a *Wait) check() (err error) {
 	if a.Within == 0 {
-		a.Within = 20 * time.Second
+		a.Within = 45 * time.Second
 	}
 	if a.Within < 0 || a.Within > time.Minute {
 		return fmt.Errorf("within is %v, not between 0 and a minute", a.Within)

@@ -185,7 +185,7 @@ func allFree(offset int) bool {
 	return true
 }
 
-const startPatience = 90 * time.Second
+const startPatience = 3 * time.Minute
 
 // open starts a classroom of one's own. end stops it and removes its files.
 func open(ctx context.Context) (c *classroom, end func(), err error) {
@@ -193,13 +193,21 @@ func open(ctx context.Context) (c *classroom, end func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	offset := 10_000 + rand.IntN(115)*100 // below the range from which the system gives out ports
-	for tries := 0; !allFree(offset); tries++ {
-		if tries == 100 {
-			return nil, nil, errors.New("no port offset with all ports free was found")
+	for range 100 {
+		offset := 10_000 + rand.IntN(115)*100 // below the range from which the system gives out ports
+		if !allFree(offset) {
+			continue
 		}
-		offset = 10_000 + rand.IntN(115)*100
+		c, end, err = openAt(ctx, program, offset)
+		if err == nil || ctx.Err() != nil || allFree(offset) {
+			return c, end, err
+		}
+		// Somebody else took one of the ports in the meantime.
 	}
+	return nil, nil, errors.New("no port offset with all ports free was found")
+}
+
+func openAt(ctx context.Context, program string, offset int) (c *classroom, end func(), err error) {
 	data, err := os.MkdirTemp("", "twinlog-lab-test")
 	if err != nil {
 		return nil, nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"twinlog/labs"
@@ -65,6 +66,7 @@ type tester struct {
 	lastLab      *lab.Lab
 	lastWorld    observe.World
 	lastStanding lab.Standing
+	attempt      labs.Attempt // as the last check left it
 	moments      []moment
 }
 
@@ -162,6 +164,7 @@ func (t *tester) check(ctx context.Context, id, student string, expect func([]la
 	if err != nil {
 		return nil, "", err
 	}
+	t.attempt = attempt
 	t.moments = append(t.moments, moment{t.lastLab, t.lastWorld, t.lastStanding, expect})
 	return attempt.Verdicts, expect(attempt.Verdicts), nil
 }
@@ -179,7 +182,9 @@ func (t *tester) untouched(ctx context.Context, id string, result *Result) {
 	_, err := t.start(ctx, id, labs.Alone, "", true, result)
 	problem := ""
 	if err == nil {
-		_, problem, err = t.check(ctx, id, labs.Alone, nothingPassed)
+		_, problem, err = t.settled(ctx, id, labs.Alone, nothingPassed, func(verdicts []lab.Verdict) bool {
+			return slices.ContainsFunc(verdicts, func(v lab.Verdict) bool { return v.Verdict == lab.Passed })
+		})
 	}
 	if err != nil {
 		problem = err.Error()
@@ -212,7 +217,7 @@ func (t *tester) wrong(ctx context.Context, id string, number int, result *Resul
 	}
 	problem := ""
 	if err == nil {
-		problem, err = t.settled(ctx, id, expect)
+		_, problem, err = t.settled(ctx, id, labs.Alone, expect, nil)
 	}
 	if err != nil {
 		problem = err.Error()
@@ -222,20 +227,28 @@ func (t *tester) wrong(ctx context.Context, id string, number int, result *Resul
 	}
 }
 
-// settled checks until what is expected comes: what was done may take its time to be seen, such as a new topic by the broker that is asked.
-func (t *tester) settled(ctx context.Context, id string, expect func([]lab.Verdict) string) (problem string, err error) {
-	const patience = 5 * time.Second
+// What is expected is looked for so often, and at least for so long. That a machine stands still, or looks slowly, is no reason to look less.
+const (
+	mostLooks     = 30
+	leastPatience = 5 * time.Second
+	betweenLooks  = 100 * time.Millisecond
+)
+
+// settled checks until what is expected comes: what was done may take its time to be seen, such as a new topic by the broker that is asked,
+// and a cluster may not answer just then. Vain, unless it is nil, tells of verdicts after which nothing else will come.
+func (t *tester) settled(ctx context.Context, id, student string, expect func([]lab.Verdict) string, vain func([]lab.Verdict) bool) (verdicts []lab.Verdict, problem string, err error) {
 	before := len(t.moments)
-	for deadline := time.Now().Add(patience); ; {
+	deadline := time.Now().Add(leastPatience)
+	for looks := 1; ; looks++ {
 		t.moments = t.moments[:before]
-		_, problem, err = t.check(ctx, id, labs.Alone, expect)
-		if problem == "" || err != nil || time.Now().After(deadline) {
-			return problem, err
+		verdicts, problem, err = t.check(ctx, id, student, expect)
+		if problem == "" || err != nil || vain != nil && vain(verdicts) || looks >= mostLooks && time.Now().After(deadline) {
+			return verdicts, problem, err
 		}
 		select {
 		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(100 * time.Millisecond):
+			return nil, "", ctx.Err()
+		case <-time.After(betweenLooks):
 		}
 	}
 }
@@ -248,18 +261,17 @@ func (t *tester) solution(ctx context.Context, id, student string, result *Resul
 		return
 	}
 	steps := l.Steps("en")
-	var attempt labs.Attempt
 	for done, task := range l.Tasks {
 		for number, step := range steps {
 			if step.Task != task.ID {
 				continue
 			}
-			if attempt, err = t.service.Step(ctx, id, student, number); err != nil {
+			if _, err = t.service.Step(ctx, id, student, number); err != nil {
 				result.fail(Solution, "values %v: %v", l.Drawn, err)
 				return
 			}
 		}
-		verdicts, problem, err := t.check(ctx, id, student, passedSoFar(l, done+1))
+		verdicts, problem, err := t.settled(ctx, id, student, passedSoFar(l, done+1), passedAhead(l, done+1))
 		if err != nil {
 			problem = err.Error()
 		}
@@ -276,14 +288,21 @@ func (t *tester) solution(ctx context.Context, id, student string, result *Resul
 		}
 	}
 	t.writesOn(ctx, l, student, result)
-	if attempt, err = t.service.Check(ctx, id, student, "en"); err != nil {
-		result.fail(Solution, "%v", err)
-	}
-	for _, question := range l.Questions {
-		if outcome := attempt.Answers[question.ID].Outcome; outcome == nil || outcome.Event == 0 {
-			result.fail(Questions, "%s: at the end of the solution it is not known what happened, or which event decided: %+v", question.ID, outcome)
+	unknown := func([]lab.Verdict) string {
+		for _, question := range l.Questions {
+			if outcome := t.attempt.Answers[question.ID].Outcome; outcome == nil || outcome.Event == 0 {
+				return fmt.Sprintf("%s: at the end of the solution it is not known what happened, or which event decided: %+v", question.ID, outcome)
+			}
 		}
+		return ""
 	}
+	moments := len(t.moments)
+	if _, problem, err := t.settled(ctx, id, student, unknown, nil); err != nil {
+		result.fail(Solution, "%v", err)
+	} else if problem != "" {
+		result.fail(Questions, "%s", problem)
+	}
+	t.moments = t.moments[:moments] // these say nothing of the tasks
 }
 
 // writesOn writes everywhere once more: what has passed stays passed.
@@ -298,7 +317,7 @@ func (t *tester) writesOn(ctx context.Context, l *lab.Lab, student string, resul
 			cancel()
 		}
 	}
-	_, problem, err := t.check(ctx, l.ID, student, passedSoFar(l, len(l.Tasks)))
+	_, problem, err := t.settled(ctx, l.ID, student, passedSoFar(l, len(l.Tasks)), nil)
 	if err != nil {
 		problem = err.Error()
 	}
@@ -312,12 +331,27 @@ func (t *tester) writesOn(ctx context.Context, l *lab.Lab, student string, resul
 func passedSoFar(l *lab.Lab, done int) func([]lab.Verdict) string {
 	return func(verdicts []lab.Verdict) string {
 		for i, v := range verdicts {
-			ahead := i >= done && v.Verdict == lab.Passed && len(kindsOf(l.Solution[v.Task])) == 0
-			if (v.Verdict == lab.Passed) != (i < done) && !ahead {
+			if (v.Verdict == lab.Passed) != (i < done) && !mayBeAhead(l, done, i, v) {
 				return fmt.Sprintf("task %s is %s, observed %q", v.Task, v.Verdict, v.Observed)
 			}
 		}
 		return ""
+	}
+}
+
+func mayBeAhead(l *lab.Lab, done, i int, v lab.Verdict) bool {
+	return i >= done && v.Verdict == lab.Passed && len(kindsOf(l.Solution[v.Task])) == 0
+}
+
+// passedAhead tells that a task has passed which must not have: it stays so.
+func passedAhead(l *lab.Lab, done int) func([]lab.Verdict) bool {
+	return func(verdicts []lab.Verdict) bool {
+		for i, v := range verdicts {
+			if i >= done && v.Verdict == lab.Passed && !mayBeAhead(l, done, i, v) {
+				return true
+			}
+		}
+		return false
 	}
 }
 
