@@ -42,3 +42,35 @@ func TestServersThatLeftMayGoOnceTheChangeIsAnswered(t *testing.T) {
 		s.mustWrite(staying[0], "/the-two-decide")
 	})
 }
+
+// TestAServerThatIsGoneDoesNotCountForNewMembers is what the simulation found with seed 330. A new server with nothing on its disk has told
+// the leader so, and is taken away; another one, with another blank disk, comes in its place. A change that counts on the first one must
+// be refused: the leader and that one alone could decide nothing any more, not even to take the second one in.
+func TestAServerThatIsGoneDoesNotCountForNewMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulation(t, 330)
+		defer s.killAll()
+		s.members = []int{1}
+		s.found()
+		startNew := func() { s.startWith(2, map[int]string{1: simulatedPeer(1), 2: simulatedPeer(2)}) }
+		startNew()
+		time.Sleep(500 * time.Millisecond) // of the bubble: the leader has heard of it
+		s.kill(2)
+		s.disks[2] = nil
+
+		c, err := s.administrator(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.conn.Close()
+		if answer, err := c.reconfigure([]int{2}, nil); err != nil || tree.Error(answer.code) != tree.ErrNewConfigNoQuorum {
+			t.Fatalf("that a server joins which is gone is answered with %v, %v", tree.Error(answer.code), err)
+		}
+		s.mustWrite(1, "/still-alone")
+
+		startNew()
+		s.mustChange(1, []int{2}, nil)
+		s.awaitReady(2, "after it was made a member")
+		s.mustWrite(1, "/two")
+	})
+}
