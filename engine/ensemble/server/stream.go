@@ -13,8 +13,8 @@ type stream struct {
 	sequence int64
 	pending  []pendingCommand
 	bytes    int
-	// quiet is how long nothing of it was applied or sent again.
-	quiet time.Duration
+	// quiet is how long nothing of it was applied or sent again, unheeded how long nothing of it was applied.
+	quiet, unheeded time.Duration
 	// held are the changes of the members that are applied and not settled.
 	held []heldAnswer
 }
@@ -42,7 +42,7 @@ func (o *owner) submit(p pendingCommand, encode func(head protocol.CommandHead) 
 		return false
 	}
 	if len(o.stream.pending) == 0 {
-		o.stream.quiet = 0
+		o.stream.quiet, o.stream.unheeded = 0, 0
 	}
 	o.stream.sequence++
 	p.sequence = o.stream.sequence
@@ -95,6 +95,11 @@ func (o *owner) tickStream(elapsed time.Duration) {
 	if len(o.stream.pending) == 0 {
 		return
 	}
+	// To hear from the leader is not to be heard by it: the connection to it may lead nowhere while the one from it is well.
+	if o.stream.unheeded += elapsed; o.stream.unheeded > o.silenceLimit() {
+		o.stream.unheeded = 0
+		o.transport.redial(serverOf(o.leader))
+	}
 	if o.stream.quiet += elapsed; o.stream.quiet > o.resendAfter() {
 		o.resend()
 	}
@@ -129,7 +134,7 @@ func (o *owner) takePending(command *tree.Command) (taken pendingCommand, isOwn 
 	*found = pendingCommand{}
 	o.stream.pending = o.stream.pending[1:]
 	o.stream.bytes -= len(taken.command)
-	o.stream.quiet = 0
+	o.stream.quiet, o.stream.unheeded = 0, 0
 	return taken, true
 }
 
