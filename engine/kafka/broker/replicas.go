@@ -295,7 +295,7 @@ func (r *replicas) maintain(ctx context.Context) {
 	lagEvery := max(time.Millisecond, r.broker.settings.lagMax/2)
 	lag := time.NewTicker(lagEvery)
 	defer lag.Stop()
-	looked := time.Now()
+	looked, spared := time.Now(), false
 	checkpoint := time.NewTicker(r.broker.settings.checkpointInterval)
 	defer checkpoint.Stop()
 	retention := time.NewTicker(r.broker.settings.retentionInterval)
@@ -303,9 +303,9 @@ func (r *replicas) maintain(ctx context.Context) {
 	for {
 		select {
 		case <-lag.C:
-			late := stoodStill(time.Since(looked), lagEvery)
+			spared = spares(time.Since(looked), lagEvery, spared)
 			looked = time.Now()
-			if late {
+			if spared {
 				continue
 			}
 			for _, p := range r.all() {
@@ -327,9 +327,10 @@ func (r *replicas) maintain(ctx context.Context) {
 	}
 }
 
-// stoodStill tells by the time between two looks at the followers that this process stood still, as in a pause of the whole machine. Then
-// nobody could fetch, and whoever lags may catch up until the next look.
-func stoodStill(passed, every time.Duration) bool { return passed > every+every/2 }
+// spares tells by the time between two looks at the followers whether this one is to be left out: this process stood still, as in a pause
+// of the whole machine, so that nobody could fetch, and whoever lags may catch up until the next look. Never twice running: on a machine
+// that is always late, a follower that is gone must leave the ISR too.
+func spares(passed, every time.Duration, before bool) bool { return !before && passed > every+every/2 }
 
 // close ends all partitions. An orderly end makes everything durable, so that the next start need not look at the logs.
 func (r *replicas) close(orderly bool) {
