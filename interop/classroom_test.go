@@ -152,8 +152,8 @@ func upAt(t *testing.T, offset int, data string, arguments ...string) *classroom
 	case c.ready = <-ready:
 	case <-c.exited:
 		t.Fatalf("twinlog up ended: %v\n%s", c.err, c.log())
-	case <-time.After(60 * time.Second):
-		t.Fatalf("twinlog up is not ready after 60 s\n%s", c.log())
+	case <-time.After(patience):
+		t.Fatalf("twinlog up is not ready after %v\n%s", patience, c.log())
 	}
 	return c
 }
@@ -182,9 +182,9 @@ func (c *classroom) signal(signal syscall.Signal) error {
 	select {
 	case <-c.exited:
 		return c.err
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		c.command.Process.Kill()
-		c.t.Fatalf("twinlog up goes on 30 s after %v\n%s", signal, c.log())
+		c.t.Fatalf("twinlog up goes on %v after %v\n%s", patience, signal, c.log())
 		return nil
 	}
 }
@@ -193,7 +193,7 @@ func (c *classroom) end() {
 	c.command.Process.Signal(os.Interrupt)
 	select {
 	case <-c.exited:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		c.command.Process.Kill()
 		<-c.exited
 	}
@@ -244,6 +244,10 @@ func (c *classroom) act(node, verb string) {
 		c.t.Fatal(err)
 	}
 }
+
+// patience is how long anything is waited for before a test gives up. It bounds a failure only: a machine that does much else may stand still
+// for seconds, and its clusters then hold elections besides.
+const patience = 3 * time.Minute
 
 // eventually waits until a condition holds; it fails the test with the last reason when it does not within the time.
 func eventually(t *testing.T, within time.Duration, condition func() error) {

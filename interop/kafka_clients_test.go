@@ -51,7 +51,7 @@ func TestKafkaClients(t *testing.T) {
 func readAgain(t *testing.T, c *classroom, topic string) {
 	t.Helper()
 	group := topic + "-group"
-	eventually(t, 60*time.Second, func() error { // a member that did not say goodbye is one until its session has timed out
+	eventually(t, patience, func() error { // a member that did not say goodbye is one until its session has timed out
 		return c.api(http.MethodPut, "kafka/groups/"+group+"/offsets", map[string]string{"topic": topic, "to": "earliest"}, nil)
 	})
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(c.kafka(), ",")...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()))
@@ -59,7 +59,7 @@ func readAgain(t *testing.T, c *classroom, topic string) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	fetches := client.PollRecords(ctx, 1)
 	if err := fetches.Err(); err != nil {
@@ -79,7 +79,7 @@ func createTopic(t *testing.T, c *classroom, topic string, partitions int32) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := kadm.NewClient(client).CreateTopic(ctx, partitions, 3, nil, topic); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func (s *seen) wait(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.done:
-	case <-time.After(120 * time.Second):
+	case <-time.After(patience):
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func awaitGroup(t *testing.T, c *classroom, group string) {
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	eventually(t, 60*time.Second, func() error {
+	eventually(t, patience, func() error {
 		described, err := admin.DescribeGroups(t.Context(), group)
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 const zookeeperJar = "/usr/share/java/zookeeper.jar"
@@ -62,7 +61,7 @@ func realZooKeepers(t *testing.T, count int) (addresses []string, kill func(at i
 		})
 	}
 	for _, address := range addresses {
-		eventually(t, 60*time.Second, func() error {
+		eventually(t, patience, func() error {
 			if answer, err := fourLetterWord(address, "srvr"); err != nil || !strings.Contains(answer, "Mode:") {
 				return fmt.Errorf("it does not serve yet: %q, %v", answer, err)
 			}
@@ -104,13 +103,13 @@ func TestEnginesOnARealZooKeeper(t *testing.T) {
 	pulsarAcked := newAcknowledged()
 	stopPulsar := pulsarLoad(t, c, topic, pulsarAcked)
 	defer stopPulsar()
-	kafkaAcked.awaitMore(t, 500, 30*time.Second)
-	pulsarAcked.awaitMore(t, 500, 30*time.Second)
+	kafkaAcked.awaitMore(t, 500)
+	pulsarAcked.awaitMore(t, 500)
 	world := c.world().State
 	c.act(fmt.Sprintf("kafka-%d", world.Kafka.Topics["failover"].Partitions["0"].Leader), "kill")
 	c.act(world.Pulsar.Topics[topic].Owner, "kill")
-	kafkaAcked.awaitMore(t, 1000, 60*time.Second)
-	pulsarAcked.awaitMore(t, 1000, 90*time.Second)
+	kafkaAcked.awaitMore(t, 1000)
+	pulsarAcked.awaitMore(t, 1000)
 	stopKafka()
 	stopPulsar()
 	kafkaAcked.verify(t, kafkaReader(t, c, "failover"))

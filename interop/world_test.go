@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -25,8 +24,8 @@ func TestThePageShowsWhatClientsSee(t *testing.T) {
 	c := up(t)
 	runWorkloadThroughDeaths(t, c)
 	conn := connectZK(t, c)
-	eventually(t, 20*time.Second, func() error { return compareZnodes(c, conn) })
-	eventually(t, 20*time.Second, func() error { return compareKafka(t, c) })
+	eventually(t, patience, func() error { return compareZnodes(c, conn) })
+	eventually(t, patience, func() error { return compareKafka(t, c) })
 }
 
 func worldNow(c *classroom) (*world.State, error) {
@@ -75,7 +74,7 @@ func runWorkloadThroughDeaths(t *testing.T, c *classroom) {
 func progress(t *testing.T, c *classroom, more int64) {
 	t.Helper()
 	var goals []int64
-	eventually(t, 90*time.Second, func() error {
+	eventually(t, patience, func() error {
 		var list struct{ Workloads []workload.Status }
 		if err := c.api(http.MethodGet, "workloads", nil, &list); err != nil {
 			return err
@@ -147,7 +146,7 @@ func compareKafka(t *testing.T, c *classroom) error {
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	metadata, err := admin.Metadata(ctx)
 	if err != nil {
