@@ -3,6 +3,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { setLanguage } from '../i18n/language.svelte';
 import LabDrawer from './LabDrawer.svelte';
+import { labFirst, labTopic } from './lab-topics.svelte';
 
 type Answer = (body: unknown) => void;
 
@@ -27,7 +28,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function show(props: { start?: string; followed?: () => void } = {}) {
+function show(props: { start?: string; followed?: () => void; goLive?: () => void } = {}) {
   target = document.createElement('div');
   document.body.append(target);
   mounted = mount(LabDrawer, { target, props: { close: () => {}, showRecord: () => true, ...props } });
@@ -102,6 +103,39 @@ it('a lab that a link asks for is opened once', async () => {
   show({ start: '02-y', followed });
   await answer(/GET .*labs\/02-y/, detail('02-y'));
   expect(followed).toHaveBeenCalledTimes(1);
+});
+
+it.each([
+  ['anew', 'Reset', /POST .*02-y\/reset/],
+  ['at a task', 'Begin anew at this task', /POST .*02-y\/start\?.*task=b/],
+])('a lab that begins %s shows the present', async (_, button, request) => {
+  const goLive = vi.fn();
+  show({ start: '02-y', goLive });
+  await answer(/GET .*labs\/02-y/, detail('02-y'));
+  expect(goLive).not.toHaveBeenCalled();
+  await press(button);
+  expect(goLive).toHaveBeenCalledTimes(1);
+  await answer(request, {});
+});
+
+it('puts first what the open lab is about, until it is closed', async () => {
+  const topics = [{ topic: 'clicks' }, { topic: 'orders' }, { topic: 'readings' }];
+  show({ start: '02-y' });
+  await answer(/GET .*labs\/02-y/, { ...detail('02-y'), values: { topic: 'readings', group: 'auditor' } });
+  expect(labFirst(topics).map(({ topic }) => topic)).toEqual(['readings', 'clicks', 'orders']);
+  expect(labTopic()).toBe('readings');
+  end();
+  await settled();
+  expect(labFirst(topics)).toBe(topics);
+});
+
+it('a prediction that comes after the event says that it does not count', async () => {
+  const question = { id: 'q', before: 'a', text: 'Where?', choices: [{ value: '1', text: 'In one' }], explanation: 'Because.' };
+  const late = { choice: '1', at: '', late: true, outcome: { right: '1', event: 0 }, right: false };
+  show({ start: '02-y' });
+  await answer(/GET .*labs\/02-y/, { ...detail('02-y', { answers: { q: late } }), questions: [question] });
+  expect(target.querySelector('.question')!.textContent).toContain('It had happened before you answered');
+  expect(target.querySelector('.question')!.textContent).not.toContain('Right.');
 });
 
 describe('the player of a solution', () => {

@@ -15,10 +15,14 @@ export function notices(): readonly Notice[] {
   return shown;
 }
 
-export function report(text: Text): void {
+/** Returns the id of the notice, to dismiss it when it no longer holds. */
+export function report(text: Text): number {
   // What is still shown need not be said twice.
-  if (shown.some((notice) => JSON.stringify(notice.text) === JSON.stringify(text))) return;
-  shown = [...shown, { id: next++, text }].slice(-KEPT);
+  const said = shown.find((notice) => JSON.stringify(notice.text) === JSON.stringify(text));
+  if (said) return said.id;
+  const notice = { id: next++, text };
+  shown = [...shown, notice].slice(-KEPT);
+  return notice.id;
 }
 
 export function dismiss(id: number): void {

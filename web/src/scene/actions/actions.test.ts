@@ -23,6 +23,14 @@ const send = (id: string, values: Record<string, string | number | boolean> = {}
   return { requests: requests(all), command: command(all, at) };
 };
 
+it('proposes the topic of the lab that is open', () => {
+  const proposed = (id: string, topic: string) => initialValues(actionGroups(sceneOf(state), topic).flatMap(({ actions: all }) => all).find((one) => one.id === id)!.fields).topic;
+  const other = sceneOf(state).kafka.topics.filter(({ internal }) => !internal).at(-1)!.topic;
+  expect(proposed('kafka-change', other)).toBe(other);
+  expect(proposed('kafka-create', 'readings')).toBe('readings');
+  expect(proposed('kafka-change', 'not-there-yet')).toBe(initialValues(action('kafka-change').fields).topic);
+});
+
 describe('every action', () => {
   it.each(actions.map(({ id }) => id))('%s proposes values that can be sent, and a command for them', (id) => {
     const { requests, command } = send(id);

@@ -5,12 +5,12 @@ import { bothSides, diskActions, nodeActions } from './nodes';
 import { pulsarActions } from './pulsar';
 import { traffic } from './traffic';
 
-/** All that can be done, in the order in which a newcomer needs it. */
-export function actionGroups(scene: Scene): ActionGroup[] {
+/** All that can be done, in the order in which a newcomer needs it. The topic that a lab is about is proposed first. */
+export function actionGroups(scene: Scene, topic?: string): ActionGroup[] {
   return [
     { id: 'traffic', actions: [traffic()] },
     { id: 'both', actions: [bothSides(scene)] },
-    { id: 'kafka', actions: kafkaActions(scene) },
+    { id: 'kafka', actions: kafkaActions(scene, topic) },
     { id: 'pulsar', actions: pulsarActions(scene) },
     { id: 'nodes', actions: nodeActions(scene) },
     { id: 'disks', actions: diskActions(scene) },

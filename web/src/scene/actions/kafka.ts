@@ -4,17 +4,17 @@ import { brokerList, choices, clientTopics, configs, text, type Action, type Add
 /** Kafka's own tools. */
 const tool = (name: string, at: Addresses) => `${name}.sh --bootstrap-server ${at.kafka}`;
 
-export function kafkaActions(scene: Scene): Action[] {
-  const topics = clientTopics(scene);
+export function kafkaActions(scene: Scene, first?: string): Action[] {
+  const topics = clientTopics(scene).sort((a, b) => Number(b === first) - Number(a === first));
   const brokers = scene.kafka.brokers.map(({ id }) => id);
-  return [create(brokers.length), change(topics), remove(topics), move(topics, brokers), spread(topics, brokers), elect(topics, scene), reset(topics, scene)];
+  return [create(brokers.length, first), change(topics), remove(topics), move(topics, brokers), spread(topics, brokers), elect(topics, scene), reset(topics, scene)];
 }
 
-function create(brokers: number): Action {
+function create(brokers: number, topic = 'orders'): Action {
   return {
     id: 'kafka-create', title: 'do.createTopic', help: 'do.createTopicHelp', button: 'do.create',
     fields: [
-      { name: 'topic', label: 'do.topic', type: 'text', initial: 'orders' },
+      { name: 'topic', label: 'do.topic', type: 'text', initial: topic },
       { name: 'partitions', label: 'do.partitions', type: 'number', initial: 3, min: 1, max: 100 },
       { name: 'replicas', label: 'do.replicas', type: 'number', initial: Math.min(3, Math.max(1, brokers)), min: 1, max: Math.max(1, brokers) },
       { name: 'configs', label: 'do.configs', type: 'text', initial: 'min.insync.replicas=2', optional: true, known: KNOWN_CONFIGS },
