@@ -70,7 +70,7 @@ describe('lab 01 by keyboard alone', () => {
   it('jumps to a task: what is before it has been done', async () => {
     await press(button('Reset'));
     await expect.poll(() => button('Check').isEnabled(), PATIENCE).toBe(true);
-    await press(drawer.getByRole('button', { name: 'Jump to this task' }).nth(1));
+    await press(drawer.getByRole('button', { name: 'Begin anew at this task' }).nth(1));
     await drawer.getByText(/2 of 5 tasks passed/).waitFor(PATIENCE);
     await shoot(page, 'lab-jumped');
   });
