@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -12,48 +13,110 @@ import (
 
 var errBroken = errors.New("the disk is broken")
 
+// fault is something that is done to the ensemble, or a change of its members.
+type fault int
+
+const (
+	crash fault = iota
+	restart
+	cutLink
+	slowLink
+	healEveryLink
+	loseDisk
+	freezeServer
+	failSync
+	changeServers
+)
+
+// faultMix is what happens how often, and after which pauses.
+type faultMix struct {
+	faults []fault
+	pause  func(*rand.Rand) time.Duration
+	// ofMembers: nothing happens to servers that are no members, and whenever they have changed, one of them loses its disk at once.
+	ofMembers bool
+}
+
+// usualFaults are of all kinds. Restless ones bring members and go, and lose their disks, as fast as the ensemble allows, over slow links:
+// between a step of a change and the next one there is hardly an instant at which no server was lost.
+var (
+	usualFaults = faultMix{
+		faults: []fault{
+			crash, crash, restart, restart, cutLink, slowLink, healEveryLink, loseDisk, loseDisk, freezeServer, failSync,
+			changeServers, changeServers, changeServers,
+		},
+		pause: func(random *rand.Rand) time.Duration { return time.Duration(200+random.IntN(2000)) * time.Millisecond },
+	}
+	restlessFaults = faultMix{
+		faults:    []fault{restart, slowLink, slowLink, slowLink, loseDisk, changeServers, changeServers, changeServers, changeServers},
+		pause:     func(random *rand.Rand) time.Duration { return time.Duration(1+random.IntN(200)) * time.Millisecond },
+		ofMembers: true,
+	}
+)
+
+// faultsOf are restless in every fifth seed.
+func faultsOf(seed uint64) faultMix {
+	if seed%5 == 0 {
+		return restlessFaults
+	}
+	return usualFaults
+}
+
 // disturb does faults, and changes the members, until ctx ends. A change that is on its way then may go on until the simulation ends.
-func (s *simulation) disturb(ctx, simulation context.Context) {
+func (s *simulation) disturb(ctx, simulation context.Context, mix faultMix) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(time.Duration(200+s.random.IntN(2000)) * time.Millisecond):
+		case <-time.After(mix.pause(s.random)):
 		}
-		s.finishChange()
+		if changed := s.finishChange(); changed && mix.ofMembers && s.allReady() {
+			s.wipe(s.members[s.random.IntN(len(s.members))])
+		}
 		s.restoreMajority()
 		id := 1 + s.random.IntN(simulatedServers)
-		other := 1 + (id+s.random.IntN(simulatedServers-1))%simulatedServers
-		switch kind := s.random.IntN(14); {
-		case kind < 2 && s.lives[id] != nil:
-			s.count("kill", 1)
-			s.kill(id)
-		case kind < 4 && s.lives[id] == nil && s.disks[id] != nil:
-			s.count("start", 1)
-			s.start(id)
-		case kind == 4:
-			s.count("cut", 1)
-			s.setLink(id, other, fabric.Link{Cut: true})
-			if s.random.IntN(2) == 0 {
-				s.setLink(other, id, fabric.Link{Cut: true})
-			}
-		case kind == 5:
-			s.count("slow", 1)
-			s.setLink(id, other, fabric.Link{Delay: time.Duration(s.random.IntN(200)) * time.Millisecond, Jitter: 50 * time.Millisecond})
-		case kind == 6:
-			s.count("heal", 1)
-			s.healLinks()
-		case (kind == 7 || kind == 13) && s.change == nil && slices.Contains(s.members, id) && s.allReady():
-			s.wipe(id)
-		case kind == 8 && s.lives[id] != nil:
-			s.count("freeze", 1)
-			s.freeze(id)
-		case kind == 9 && s.lives[id] != nil:
-			s.count("sync error", 1)
-			s.breakDisk(id)
-		case kind > 9 && s.change == nil:
-			s.changeMembers(simulation)
+		if mix.ofMembers {
+			id = s.members[s.random.IntN(len(s.members))]
 		}
+		if what := mix.faults[s.random.IntN(len(mix.faults))]; what == changeServers {
+			if s.change == nil {
+				s.changeMembers(simulation)
+			}
+		} else {
+			s.do(what, id)
+		}
+	}
+}
+
+// do does something to a server, if it can be done now.
+func (s *simulation) do(what fault, id int) {
+	other := 1 + (id+s.random.IntN(simulatedServers-1))%simulatedServers
+	switch running := s.lives[id] != nil; {
+	case what == crash && running:
+		s.count("kill", 1)
+		s.kill(id)
+	case what == restart && !running && s.disks[id] != nil:
+		s.count("start", 1)
+		s.start(id)
+	case what == cutLink:
+		s.count("cut", 1)
+		s.setLink(id, other, fabric.Link{Cut: true})
+		if s.random.IntN(2) == 0 {
+			s.setLink(other, id, fabric.Link{Cut: true})
+		}
+	case what == slowLink:
+		s.count("slow", 1)
+		s.setLink(id, other, fabric.Link{Delay: time.Duration(s.random.IntN(200)) * time.Millisecond, Jitter: 50 * time.Millisecond})
+	case what == healEveryLink:
+		s.count("heal", 1)
+		s.healLinks()
+	case what == loseDisk && s.change == nil && slices.Contains(s.members, id) && s.allReady():
+		s.wipe(id)
+	case what == freezeServer && running:
+		s.count("freeze", 1)
+		s.freeze(id)
+	case what == failSync && running:
+		s.count("sync error", 1)
+		s.breakDisk(id)
 	}
 }
 

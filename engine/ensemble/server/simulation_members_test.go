@@ -57,15 +57,16 @@ func (s *simulation) changeMembers(ctx context.Context) {
 	}()
 }
 
-// finishChange notes that a change is done. Servers that have left stay and follow, or are retired with their disks.
-func (s *simulation) finishChange() {
+// finishChange notes that a change is done, and tells whether one was. Servers that have left stay and follow, or are retired with their
+// disks.
+func (s *simulation) finishChange() bool {
 	if s.change == nil {
-		return
+		return false
 	}
 	select {
 	case <-s.change.done:
 	default:
-		return
+		return false
 	}
 	s.count(fmt.Sprintf("%d -> %d servers", len(s.members), len(s.change.want)), 1)
 	s.members = s.change.want
@@ -79,6 +80,7 @@ func (s *simulation) finishChange() {
 		}
 	}
 	s.change = nil
+	return true
 }
 
 // reconfigure asks one server for the change and tells whether the wanted members are there. A request whose connection broke may have

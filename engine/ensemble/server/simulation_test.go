@@ -165,7 +165,7 @@ func simulate(t *testing.T, seed uint64) counts {
 		c := &simulatedClient{s: s, number: number, random: rand.New(rand.NewPCG(seed, uint64(100+number))), versions: map[int]int32{}}
 		clients.Go(func() { c.run(ctx) })
 	}
-	s.disturb(ctx, simulation)
+	s.disturb(ctx, simulation, faultsOf(seed))
 	clients.Wait()
 	s.healAll()
 	s.checkHistory()
@@ -267,7 +267,6 @@ func (s *simulation) kill(id int) {
 	s.disks[id].Crash(s.random)
 }
 
-// running lists the servers that run, in order.
 // killAll ends also a simulation that failed: a server that went on would keep the bubble's time running for ever.
 func (s *simulation) killAll() {
 	for _, id := range s.running() {
@@ -275,6 +274,7 @@ func (s *simulation) killAll() {
 	}
 }
 
+// running lists the servers that run, in order.
 func (s *simulation) running() []int { return slices.Sorted(maps.Keys(s.lives)) }
 
 // simulationLog counts what a server says it has done.
