@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openBrowser, openClassroom, openPage, shoot, violations, type TestClassroom } from './classroom.js';
+import { PATIENCE_MS } from './patience.js';
 
 let classroom: TestClassroom;
 let browser: Browser;
@@ -20,7 +21,7 @@ afterAll(async () => {
 
 const panel = () => page.getByRole('complementary', { name: 'Do something to the clusters' });
 const form = (name: string) => panel().getByRole('form', { name, exact: true });
-const done = (name: string) => form(name).getByText(/^Done/).waitFor({ timeout: 30_000 });
+const done = (name: string) => form(name).getByText(/^Done/).waitFor();
 
 async function openGroup(name: string): Promise<void> {
   const group = panel().locator('details.group', { has: page.locator('summary', { hasText: name }) }).first();
@@ -56,7 +57,7 @@ describe('what can be done', () => {
     await create.getByText(/^kafka-topics\.sh --bootstrap-server 127\.0\.0\.1:\d+.* --create --topic bought --partitions 3 --replication-factor 3 --config min\.insync\.replicas=2$/).waitFor();
     await create.locator('button[type=submit]').click();
     await create.getByText(/^Done/).waitFor();
-    expect(await state(({ kafka }: Kafka) => Object.keys(kafka.topics['bought']?.partitions ?? {}).length)).toBe(3);
+    await expect.poll(() => state(({ kafka }: Kafka) => Object.keys(kafka.topics['bought']?.partitions ?? {}).length)).toBe(3);
     expect(await violations(page)).toEqual([]);
     await shoot(page, 'actions');
   });
@@ -67,10 +68,10 @@ describe('what can be done', () => {
     await move.getByLabel('To brokers, the preferred leader first').fill('3, 1');
     await submit('Move a partition to other brokers');
     const moved = ({ kafka }: Kafka) => kafka.topics['bought']!.partitions['0']!;
-    await expect.poll(() => state(({ kafka }: Kafka) => moved({ kafka }).replicas), { timeout: 30_000 }).toEqual([3, 1]);
+    await expect.poll(() => state(({ kafka }: Kafka) => moved({ kafka }).replicas)).toEqual([3, 1]);
     await form('Hold an election').getByLabel('Topic').selectOption('bought');
     await submit('Hold an election');
-    await expect.poll(() => state(({ kafka }: Kafka) => moved({ kafka }).leader), { timeout: 20_000 }).toBe(3);
+    await expect.poll(() => state(({ kafka }: Kafka) => moved({ kafka }).leader)).toBe(3);
   });
 
   it('unloads a bundle to a broker, and splits one', async () => {
@@ -81,11 +82,11 @@ describe('what can be done', () => {
     await form('Unload a bundle').getByLabel('To').selectOption(other);
     await submit('Unload a bundle');
     const ownerNow = ({ pulsar }: Pulsar) => Object.values(pulsar.bundles).find(({ namespace, range }) => `${namespace} ${range}` === bundle)?.owner;
-    await expect.poll(() => state(ownerNow), { timeout: 20_000 }).toBe(other);
+    await expect.poll(() => state(ownerNow)).toBe(other);
     await form('Split a bundle').getByLabel('Bundle').selectOption(bundle);
     await submit('Split a bundle');
     const halves = ({ pulsar }: Pulsar) => Object.values(pulsar.bundles).filter(({ range }) => bundle.endsWith(range)).length;
-    await expect.poll(() => state(halves), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => state(halves)).toBe(0);
   });
 
   it('adds a broker and takes it away again', async () => {
@@ -94,7 +95,7 @@ describe('what can be done', () => {
     await page.getByRole('group', { name: /^kafka-4/ }).waitFor();
     await form('Remove a node').getByLabel('Node').selectOption('kafka-4');
     await submit('Remove a node');
-    await page.getByRole('group', { name: /^kafka-4/ }).waitFor({ state: 'detached', timeout: 20_000 });
+    await page.getByRole('group', { name: /^kafka-4/ }).waitFor({ state: 'detached' });
   });
 
   it('disturbs a disk, crashes a machine, and puts everything right', async () => {
@@ -107,8 +108,8 @@ describe('what can be done', () => {
     await submit('Crash the machine');
     await page.getByRole('group', { name: /^kafka-2.*(crashed|killed)/i }).waitFor();
     await panel().getByRole('button', { name: 'Put everything right' }).click();
-    await page.getByRole('group', { name: /^kafka-2.*running/i }).waitFor({ timeout: 30_000 });
-    await expect.poll(disks, { timeout: 20_000 }).toEqual([]);
+    await page.getByRole('group', { name: /^kafka-2.*running/i }).waitFor();
+    await expect.poll(disks).toEqual([]);
   });
 
   it('says what cannot be done, and why', async () => {
@@ -126,7 +127,7 @@ describe('a famous situation', () => {
     await panel().getByRole('button', { name: /^Play: .*bookie/i }).click();
     await panel().locator('li[aria-current=step], li.done').first().waitFor(); // it may be over before the page asks how far it is
     await shoot(page, 'situation');
-    await expect.poll(async () => ((await (await fetch(new URL('api/v1/situations', classroom.url))).json()) as { run: { state: string } }).run.state, { timeout: 90_000 }).toBe('done');
+    await expect.poll(async () => ((await (await fetch(new URL('api/v1/situations', classroom.url))).json()) as { run: { state: string } }).run.state, { timeout: 2 * PATIENCE_MS }).toBe('done');
     await panel().locator('li .message').first().waitFor();
     expect(await violations(page)).toEqual([]);
   });
@@ -135,7 +136,7 @@ describe('a famous situation', () => {
     const mode = () => page.getByRole('group', { name: 'Timeline' }).getAttribute('data-mode');
     await panel().getByRole('button', { name: /^The ensemble changes: / }).click();
     await page.locator('.story [aria-current]', { hasText: /Ledger \d+ goes on without bookie-\d/ }).waitFor();
-    expect(await mode()).toBe('paused');
+    await expect.poll(mode).toBe('paused');
     await panel().getByRole('button', { name: 'Watch it again, slowly' }).click();
     await expect.poll(mode).toBe('playing');
     await page.getByRole('button', { name: 'Go live', exact: true }).click();
@@ -148,6 +149,6 @@ describe('a famous situation', () => {
     expect(await violations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Actions for bookie-1' }).click();
     await page.getByRole('menuitem', { name: /^Start/ }).click();
-    await page.getByRole('group', { name: /^bookie-1, running/i }).waitFor({ timeout: 30_000 });
+    await page.getByRole('group', { name: /^bookie-1, running/i }).waitFor();
   });
 });

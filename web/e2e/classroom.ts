@@ -6,6 +6,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { State } from '../src/trace/types';
 import { launchOptions } from './browser.js';
+import { PATIENCE_MS } from './patience.js';
 
 const require = createRequire(import.meta.url);
 const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -73,10 +74,18 @@ export interface View {
   height?: number;
 }
 
+/** An empty page with the tests' patience. */
+export async function newPage(browser: Browser, viewport: { width: number; height: number } = { width: 1280, height: 720 }): Promise<Page> {
+  const page = await browser.newPage({ viewport });
+  page.setDefaultTimeout(PATIENCE_MS);
+  page.setDefaultNavigationTimeout(PATIENCE_MS);
+  return page;
+}
+
 /** Opens the page and waits until it shows the nodes. Requests that leave the machine fail the test. */
 export async function openPage(browser: Browser, url: string, view: View = {}): Promise<Page> {
   const { language = 'en', theme = 'light', width = 1280, height = 720 } = view;
-  const page = await browser.newPage({ viewport: { width, height } });
+  const page = await newPage(browser, { width, height });
   page.on('request', (request) => {
     const { hostname, protocol } = new URL(request.url());
     if (protocol !== 'data:') expect(hostname, `the page asks for ${request.url()}`).toBe(new URL(url).hostname);
@@ -118,7 +127,6 @@ export async function stateOf(url: string): Promise<State> {
   return ((await answer.json()) as { state: State }).state;
 }
 
-const PATIENCE_MS = 45_000;
 const LOOK_EVERY_MS = 100;
 
 /** Looks until it sees what is wanted: the picture runs a little behind the clusters. */

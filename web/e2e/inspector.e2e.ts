@@ -11,7 +11,7 @@ beforeAll(async () => {
   browser = await openBrowser();
   page = await openPage(browser, classroom.url);
   await page.getByRole('banner').getByRole('button', { name: 'Start demo workload' }).click();
-  await page.getByRole('listitem', { name: /log end [1-9]/ }).first().waitFor({ timeout: 30_000 });
+  await page.getByRole('listitem', { name: /log end [1-9]/ }).first().waitFor();
 });
 
 afterAll(async () => {
@@ -60,7 +60,7 @@ describe('the invariants', () => {
     await page.getByRole('button', { name: 'Actions for kafka-2' }).click();
     await page.getByRole('menuitem', { name: /^Kill/ }).click();
     await page.getByRole('group', { name: /^kafka-2, killed/ }).waitFor();
-    await page.getByText(/now leads demo-/).first().waitFor({ timeout: 60_000 });
+    await page.getByText(/now leads demo-/).first().waitFor();
     const light = (promise: string) => drawer().getByRole('listitem').filter({ hasText: promise });
     for (const promise of ['A record acknowledged with acks=all', 'The high watermark of a leader', 'There is one controller', 'There is one owner']) {
       await light(promise).getByText('holds', { exact: true }).waitFor();

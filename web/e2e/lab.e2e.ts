@@ -8,11 +8,10 @@ let browser: Browser;
 let page: Page;
 let drawer: Locator;
 const button = (name: string) => drawer.getByRole('button', { name, exact: true });
-const PATIENCE = { timeout: 60_000 };
 
 /** Moves the focus to something with the Tab key alone, and presses it. */
 async function press(target: Locator, key = 'Enter'): Promise<void> {
-  await expect.poll(() => target.isEnabled(), PATIENCE).toBe(true);
+  await expect.poll(() => target.isEnabled()).toBe(true);
   for (let tabs = 0; tabs < 300; tabs += 1) {
     if (await target.evaluate((element) => element === document.activeElement)) {
       await page.keyboard.press(key);
@@ -41,15 +40,15 @@ describe('lab 01 by keyboard alone', () => {
     await press(page.getByRole('button', { name: /^Open lab 01 First messages/ }));
     await drawer.getByRole('heading', { name: /^First messages/ }).waitFor();
     await press((await button('Start').isVisible()) ? button('Start') : button('Reset'));
-    await expect.poll(() => button('Check').isEnabled(), PATIENCE).toBe(true);
+    await expect.poll(() => button('Check').isEnabled()).toBe(true);
     await press(button('Check'));
-    await drawer.getByText('not yet').first().waitFor(PATIENCE);
+    await drawer.getByText('not yet').first().waitFor();
     await drawer.getByText('Expected').first().waitFor();
     await drawer.getByText('Observed').first().waitFor();
     await press(drawer.getByRole('radio').first(), 'Space');
     await shoot(page, 'lab-question');
     await press(button('Predict'));
-    await drawer.getByText(/You said:/).waitFor(PATIENCE);
+    await drawer.getByText(/You said:/).waitFor();
     await shoot(page, 'lab-not-yet');
     expect(await violations(page)).toEqual([]);
   });
@@ -57,21 +56,21 @@ describe('lab 01 by keyboard alone', () => {
   it('plays the solution step by step, and tells what became of the prediction', async () => {
     await press(button('Show the solution'));
     await press(button('One step'));
-    await drawer.getByText(/^1 of \d+ steps/).waitFor(PATIENCE);
+    await drawer.getByText(/^1 of \d+ steps/).waitFor();
     await shoot(page, 'lab-solution');
     expect(await violations(page)).toEqual([]);
     await press(button('Play'));
     const tasks = await drawer.locator('.tasks > li:not(.asks)').count();
-    await drawer.getByText(new RegExp(`${tasks} of ${tasks} tasks passed`)).waitFor(PATIENCE);
-    await drawer.getByText(/What happened: In all three/).waitFor(PATIENCE);
+    await drawer.getByText(new RegExp(`${tasks} of ${tasks} tasks passed`)).waitFor();
+    await drawer.getByText(/What happened: In all three/).waitFor();
     await shoot(page, 'lab-passed');
   });
 
   it('jumps to a task: what is before it has been done', async () => {
     await press(button('Reset'));
-    await expect.poll(() => button('Check').isEnabled(), PATIENCE).toBe(true);
+    await expect.poll(() => button('Check').isEnabled()).toBe(true);
     await press(drawer.getByRole('button', { name: 'Begin anew at this task' }).nth(1));
-    await drawer.getByText(/2 of 5 tasks passed/).waitFor(PATIENCE);
+    await drawer.getByText(/2 of 5 tasks passed/).waitFor();
     await shoot(page, 'lab-jumped');
   });
 });
@@ -84,10 +83,10 @@ describe('progress', () => {
     const bring = (content: string) =>
       drawer.locator('input[type=file]').setInputFiles({ name: 'progress.jsonl', mimeType: 'application/x-ndjson', buffer: Buffer.from(content) });
     await bring(file);
-    await drawer.getByText(/^Imported: student, 0 new of \d+ entries/).waitFor(PATIENCE);
+    await drawer.getByText(/^Imported: student, 0 new of \d+ entries/).waitFor();
     await shoot(page, 'lab-progress');
     await bring(file.replace('"kind":"check"', '"kind":"start"'));
-    await drawer.getByText(/entry \d+ of student was changed/).waitFor(PATIENCE);
+    await drawer.getByText(/entry \d+ of student was changed/).waitFor();
     expect(await violations(page)).toEqual([]);
   });
 
@@ -95,7 +94,7 @@ describe('progress', () => {
     await drawer.getByLabel('Your name').fill('Ada');
     await drawer.getByLabel('Your name').press('Enter');
     await page.getByRole('button', { name: /^Open lab 01 First messages/ }).click();
-    await drawer.getByText(/orders-[a-z]{4}/).first().waitFor(PATIENCE);
+    await drawer.getByText(/orders-[a-z]{4}/).first().waitFor();
     await shoot(page, 'lab-values');
   });
 

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openBrowser, openClassroom, openPage, shoot, until, type TestClassroom } from './classroom';
+import { newPage, openBrowser, openClassroom, openPage, shoot, until, type TestClassroom } from './classroom';
 import { allRecords, ask, kafkaTrace, sameAsTrace, shownN, type TraceLine } from './trace';
 
 let classroom: TestClassroom;
@@ -126,7 +126,7 @@ describe('rewinding a running cluster', () => {
 
   it('agrees with another page at the same record', async () => {
     const { present } = await ask<{ present: string }>(classroom.url, 'runs');
-    const other = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+    const other = await newPage(browser);
     await other.goto(`${classroom.url}?lang=en#run=${present}&at=${elected.n}`);
     await sameAsTrace(other, records, elected.n);
     await page.evaluate(([run, n]) => (location.hash = `run=${run}&at=${n}`), [present, elected.n] as const);

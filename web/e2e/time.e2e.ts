@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openBrowser, openClassroom, openPage, shoot, until, violations, type TestClassroom } from './classroom';
+import { newPage, openBrowser, openClassroom, openPage, shoot, until, violations, type TestClassroom } from './classroom';
 import { allRecords, ask, atRecord, kafkaPicture, sameAsTrace, shownN } from './trace';
 
 let classroom: TestClassroom;
@@ -13,7 +13,7 @@ beforeAll(async () => {
   browser = await openBrowser();
   page = await openPage(browser, classroom.url);
   await ask(classroom.url, 'workloads', 'POST', JSON.stringify({ engine: 'both', messagesPerSecond: 20 }));
-  await page.getByRole('listitem', { name: /log end [1-9]/ }).first().waitFor({ timeout: 30_000 });
+  await page.getByRole('listitem', { name: /log end [1-9]/ }).first().waitFor();
   await ask(classroom.url, 'nodes/bookie-4/kill', 'POST');
   await page.getByRole('group', { name: /^bookie-4, killed/ }).waitFor();
   await ask(classroom.url, 'nodes/bookie-4/start', 'POST');
@@ -73,7 +73,9 @@ describe('recorded runs', () => {
     await shoot(page, 'run-start-en-light');
     await button('One notable event forward').click();
     await list.locator('[aria-current]').waitFor();
+    const started = await shownN(page);
     await page.getByRole('slider', { name: 'Instant shown' }).press('End');
+    await until(() => shownN(page), (n) => n > started + 20, 'the end of the run');
     const records = await allRecords(classroom.url); // the saved run is the beginning of the present one
     await sameAsTrace(page, records, await shownN(page));
     await shoot(page, 'run-en-light');
@@ -87,7 +89,7 @@ describe('recorded runs', () => {
     await page.getByRole('alert').filter({ hasText: `paused at record ${n}` }).waitFor();
     link = await page.evaluate(() => navigator.clipboard.readText());
     expect(link).toContain(`at=${n}`);
-    const other = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+    const other = await newPage(browser);
     await other.goto(link.replace('#', '?lang=en#'));
     await other.getByRole('status').filter({ hasText: 'Recorded run “A bookie dies”' }).waitFor();
     await atRecord(other, n);
@@ -125,7 +127,7 @@ describe('recorded runs', () => {
     for (const one of (await ask<{ runs: { name: string; origin: string }[] }>(classroom.url, 'runs')).runs) {
       if (one.origin !== 'recorded') await ask(classroom.url, `runs/${one.name}`, 'DELETE');
     }
-    const other = await browser.newPage();
+    const other = await newPage(browser);
     await other.goto(link.replace('#', '?lang=en#'));
     await other.getByRole('alert').filter({ hasText: `The run that the link leads to (${name}) is not here` }).waitFor();
     expect(await violations(other)).toEqual([]);
@@ -135,7 +137,7 @@ describe('recorded runs', () => {
 
 describe('a page that sleeps', () => {
   it('fills the gap, says so, and steps exactly across it', async () => {
-    const other = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+    const other = await newPage(browser);
     const streams: { close(): Promise<void> }[] = [];
     let asleep = false;
     await other.routeWebSocket('**/api/v1/stream', (socket) => {
@@ -186,7 +188,7 @@ describe('a page that is opened late', () => {
     for (const { id } of (await ask<{ workloads: { id: string }[] }>(classroom.url, 'workloads')).workloads) await ask(classroom.url, `workloads/${id}`, 'DELETE');
     await ask(classroom.url, 'nodes/bookie-3/kill', 'POST');
     await ask(classroom.url, 'nodes/bookie-3/start', 'POST');
-    const other = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+    const other = await newPage(browser);
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     let asked = 0;
