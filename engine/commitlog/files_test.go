@@ -105,55 +105,62 @@ func TestLogsThatTakeEachOthersFiles(t *testing.T) {
 		done := make(chan struct{})
 		running.Go(func() {
 			defer close(done)
-			for n := range 120 {
-				if _, err := log.Append(makeFrame(log.Next(), 1, 40, 1)); err != nil {
-					t.Error(err)
-					return
-				}
-				var err error
-				switch n % 20 {
-				case 7:
-					err = log.Sync()
-				case 13:
-					err = log.TruncateTo(log.Next() - 8)
-				case 19:
-					err = log.DeleteBefore(max(log.Start(), log.Next()-30))
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
+			if err := appendAndCut(log); err != nil {
+				t.Error(err)
 			}
 		})
 		for range 2 {
 			running.Go(func() {
-				for offset := int64(0); ; {
-					select {
-					case <-done:
-						return
-					default:
-					}
-					section, err := log.Read(offset, 100)
-					if errors.Is(err, ErrOutOfRange) {
-						offset = log.Start()
-						continue
-					}
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					_, err = section.ReadAll()
-					if offset++; section.Size() == 0 {
-						offset = log.Start()
-					}
-					section.Close()
-					if err != nil && !errors.Is(err, ErrOutOfRange) {
-						t.Error(err)
-						return
-					}
+				if err := readWhatIsThere(log, done); err != nil {
+					t.Error(err)
 				}
 			})
 		}
 	}
 	running.Wait()
+}
+
+// appendAndCut lets a log roll, and loses files at either end.
+func appendAndCut(log *Log) (err error) {
+	for n := 0; n < 120 && err == nil; n++ {
+		if _, err = log.Append(makeFrame(log.Next(), 1, 40, 1)); err != nil {
+			return err
+		}
+		switch n % 20 {
+		case 7:
+			err = log.Sync()
+		case 13:
+			err = log.TruncateTo(log.Next() - 8)
+		case 19:
+			err = log.DeleteBefore(max(log.Start(), log.Next()-30))
+		}
+	}
+	return err
+}
+
+// readWhatIsThere reads a log from its start to its end, again and again. That what it is about to read was just cut off is no error.
+func readWhatIsThere(log *Log, done <-chan struct{}) error {
+	for offset := int64(0); ; {
+		select {
+		case <-done:
+			return nil
+		default:
+		}
+		section, err := log.Read(offset, 100)
+		if errors.Is(err, ErrOutOfRange) {
+			offset = log.Start()
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_, err = section.ReadAll()
+		if offset++; section.Size() == 0 {
+			offset = log.Start()
+		}
+		section.Close()
+		if err != nil && !errors.Is(err, ErrOutOfRange) {
+			return err
+		}
+	}
 }

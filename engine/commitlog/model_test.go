@@ -33,7 +33,15 @@ func (m *model) truncate(next int64) {
 	}
 }
 
-// TestLogAgainstModel does random operations on a log with tiny segments, reopening it in between, and compares with the model.
+// modelTest is a log with tiny segments beside its model. Each operation is done on both.
+type modelTest struct {
+	disk   disk.Disk
+	config Config
+	log    *Log
+	want   *model
+}
+
+// TestLogAgainstModel does random operations, reopening the log in between, and compares with the model after each.
 func TestLogAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "commitlog")
@@ -49,72 +57,82 @@ func TestLogAgainstModel(t *testing.T) {
 		if rapid.Bool().Draw(t, "a pool for one file") {
 			config.Files = NewFilePool(1)
 		}
-		open := func() *Log {
-			l, err := Open(d, "log", testFraming{}, config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return l
-		}
-		log, want := open(), &model{}
-		defer func() { log.Abandon() }()
+		m := &modelTest{disk: d, config: config, want: &model{}}
+		m.open(t)
+		defer func() { m.log.Abandon() }()
 		t.Repeat(map[string]func(*rapid.T){
-			"append": func(t *rapid.T) {
-				var batch []byte
-				for range rapid.IntRange(1, 3).Draw(t, "frames") {
-					base := want.next + int64(rapid.SampledFrom([]int{0, 0, 0, 1, 5}).Draw(t, "gap"))
-					count := rapid.IntRange(1, 4).Draw(t, "count")
-					frame := makeFrame(base, count, rapid.IntRange(0, 200).Draw(t, "payload"), 1000+base)
-					batch = append(batch, frame...)
-					want.append(base, frame, count)
-				}
-				if _, err := log.Append(batch); err != nil {
-					t.Fatal(err)
-				}
-			},
-			"truncate": func(t *rapid.T) {
-				to := rapid.Int64Range(want.start, want.next).Draw(t, "to")
-				if err := log.TruncateTo(to); err != nil {
-					t.Fatal(err)
-				}
-				before := want.next
-				want.truncate(to)
-				if want.next = log.Next(); want.next > to && want.next != before {
-					t.Fatalf("truncated to %d, next is %d", to, want.next)
-				}
-			},
-			"delete": func(t *rapid.T) {
-				to := rapid.Int64Range(want.start, want.next).Draw(t, "to")
-				if err := log.DeleteBefore(to); err != nil {
-					t.Fatal(err)
-				}
-				want.start = to
-			},
-			"reset": func(t *rapid.T) {
-				to := rapid.Int64Range(0, want.next+20).Draw(t, "to")
-				if err := log.ResetTo(to); err != nil {
-					t.Fatal(err)
-				}
-				*want = model{start: to, next: to}
-			},
-			"sync": func(t *rapid.T) {
-				if err := log.Sync(); err != nil || log.Synced() != log.Next() {
-					t.Fatal(err, log.Synced(), log.Next())
-				}
-			},
-			"reopen": func(t *rapid.T) {
-				if rapid.Bool().Draw(t, "clean") {
-					if err := log.Close(); err != nil {
-						t.Fatal(err)
-					}
-				} else {
-					log.Abandon()
-				}
-				log = open()
-			},
-			"": func(t *rapid.T) { compare(t, log, want) },
+			"append": m.append, "truncate": m.truncate, "delete": m.delete, "reset": m.reset, "sync": m.sync, "reopen": m.reopen,
+			"": func(t *rapid.T) { compare(t, m.log, m.want) },
 		})
 	})
+}
+
+func (m *modelTest) open(t *rapid.T) {
+	var err error
+	if m.log, err = Open(m.disk, "log", testFraming{}, m.config); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *modelTest) append(t *rapid.T) {
+	var batch []byte
+	for range rapid.IntRange(1, 3).Draw(t, "frames") {
+		base := m.want.next + int64(rapid.SampledFrom([]int{0, 0, 0, 1, 5}).Draw(t, "gap"))
+		count := rapid.IntRange(1, 4).Draw(t, "count")
+		frame := makeFrame(base, count, rapid.IntRange(0, 200).Draw(t, "payload"), 1000+base)
+		batch = append(batch, frame...)
+		m.want.append(base, frame, count)
+	}
+	if _, err := m.log.Append(batch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *modelTest) truncate(t *rapid.T) {
+	to := rapid.Int64Range(m.want.start, m.want.next).Draw(t, "to")
+	if err := m.log.TruncateTo(to); err != nil {
+		t.Fatal(err)
+	}
+	before := m.want.next
+	m.want.truncate(to)
+	// Where it ends then, behind whole frames, the log tells: not behind the offset, unless nothing was there to cut off.
+	if m.want.next = m.log.Next(); m.want.next > to && m.want.next != before {
+		t.Fatalf("truncated to %d, next is %d", to, m.want.next)
+	}
+}
+
+func (m *modelTest) delete(t *rapid.T) {
+	to := rapid.Int64Range(m.want.start, m.want.next).Draw(t, "to")
+	if err := m.log.DeleteBefore(to); err != nil {
+		t.Fatal(err)
+	}
+	m.want.start = to
+}
+
+func (m *modelTest) reset(t *rapid.T) {
+	to := rapid.Int64Range(0, m.want.next+20).Draw(t, "to")
+	if err := m.log.ResetTo(to); err != nil {
+		t.Fatal(err)
+	}
+	*m.want = model{start: to, next: to}
+}
+
+func (m *modelTest) sync(t *rapid.T) {
+	if err := m.log.Sync(); err != nil || m.log.Synced() != m.log.Next() {
+		t.Fatal(err, m.log.Synced(), m.log.Next())
+	}
+}
+
+// reopen closes the log in order, or leaves it as a process does that dies: what was written is on the disk all the same.
+func (m *modelTest) reopen(t *rapid.T) {
+	if rapid.Bool().Draw(t, "clean") {
+		if err := m.log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		m.log.Abandon()
+	}
+	m.open(t)
 }
 
 func compare(t *rapid.T, log *Log, want *model) {

@@ -28,7 +28,7 @@ func (e *ensemble) cut(node string) { e.views[node].Sever() }
 // leader asks the servers.
 func (e *ensemble) leader() int {
 	e.t.Helper()
-	for range 500 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		for id := range e.running {
 			if stats, ok := zk.FLWSrvr(e.addresses(id), time.Second); ok && stats[0].Mode == zk.ModeLeader {
 				return id

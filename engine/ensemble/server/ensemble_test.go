@@ -91,7 +91,7 @@ func (e *ensemble) awaitReady(ids ...int) {
 		case err := <-e.running[id].done:
 			e.running[id].done <- err // stop takes it too
 			e.t.Fatalf("server %d ended: %v", id, err)
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			e.t.Fatalf("server %d is not ready", id)
 		}
 	}
@@ -120,6 +120,9 @@ func (e *ensemble) addresses(ids ...int) []string {
 	return addresses
 }
 
+// patience is how long anything is waited for before a test gives up. It bounds a failure only.
+const patience = 90 * time.Second
+
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
@@ -141,7 +144,7 @@ func TestThreeServersServeAClient(t *testing.T) {
 	e.awaitReady(1, 2, 3)
 	t.Logf("ready after %v", time.Since(began))
 	for id := 1; id <= 3; id++ {
-		conn, _ := e.connect(4*time.Second, id)
+		conn, _ := e.connect(20*time.Second, id)
 		path := fmt.Sprintf("/from-%d", id)
 		began := time.Now()
 		if created, err := conn.Create(path, []byte("x"), 0, zk.WorldACL(zk.PermAll)); err != nil || created != path {
@@ -150,7 +153,7 @@ func TestThreeServersServeAClient(t *testing.T) {
 		t.Logf("connect and create through %d: %v", id, time.Since(began))
 	}
 	for id := 1; id <= 3; id++ {
-		conn, _ := e.connect(4*time.Second, id)
+		conn, _ := e.connect(20*time.Second, id)
 		if _, err := conn.Sync("/"); err != nil {
 			t.Fatal(err)
 		}

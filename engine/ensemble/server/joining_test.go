@@ -49,7 +49,7 @@ func (e *ensemble) line(id int) string {
 // must be answered.
 func (e *ensemble) awaitReconfig(conn *zk.Conn, joining, leaving []string) {
 	e.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience)
 	for {
 		answered := make(chan error, 1)
 		go func() { _, err := conn.IncrementalReconfig(joining, leaving, -1); answered <- err }()

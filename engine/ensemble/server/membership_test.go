@@ -51,13 +51,13 @@ func TestAWipedServerJoinsAgain(t *testing.T) {
 
 func (e *ensemble) awaitWrite(conn *zk.Conn, path string) {
 	e.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		_, err := conn.Create(path, nil, 0, everybody)
 		if err == nil || err == zk.ErrNodeExists {
 			return
 		}
 		if time.Now().After(deadline) {
-			e.t.Fatalf("no write for 20 s: %v", err)
+			e.t.Fatalf("no write for %v: %v", patience, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -151,8 +151,8 @@ func TestMembersMayBeGivenAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("no answer for 10 s")
+	case <-time.After(patience):
+		t.Fatalf("no answer for %v", patience)
 	}
 	data, _, err := conn.Get("/zookeeper/config")
 	if err != nil || !strings.Contains(string(data), "server.3="+spec+"\n") || strings.Count(string(data), "server.") != 3 {

@@ -30,7 +30,7 @@ type frame struct {
 }
 
 func dialRaw(address string, session int64, password []byte, lastZxid int64) (*rawClient, error) {
-	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
+	conn, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (c *rawClient) connect(session int64, password []byte, lastZxid int64) erro
 }
 
 func (c *rawClient) readPayload() ([]byte, error) {
-	_ = c.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
 	var length [4]byte
 	if _, err := io.ReadFull(c.conn, length[:]); err != nil {
 		return nil, err

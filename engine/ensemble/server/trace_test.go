@@ -44,58 +44,82 @@ func TestTheTraceTellsIt(t *testing.T) {
 	}
 	paired := 0
 	for id := 1; id <= 3; id++ {
-		var change, gone, committed, followed int
-		var written, known uint64
+		var of told
 		for _, r := range records[id] {
-			switch event := r.Data.(type) {
-			case trace.ZnodeCreated:
-				if event.Path == "/traced" && event.Zxid == stat.Czxid && event.Mode == "ephemeral" && event.Data == "data" && event.Session != "" {
-					change++
-				}
-			case trace.ZnodeDeleted:
-				if event.Path == "/traced" && event.Session != "" {
-					gone++
-				}
-			case trace.EnsembleLogAppended:
-				written = event.LastIndex
-			case trace.EnsembleCommitAdvanced:
-				committed++
-				known = event.Index
-			case trace.EnsembleRoleChanged:
-				if event.Leader == e.name(leader) {
-					followed++
-				}
-			case trace.MessageReceived:
-				// Under load the tracer folds messages of one kind into one record, at either end.
-				twin, found := sent[event.Exchange]
-				if found && event.Folded.Events() == 1 && twin.Folded.Events() == 1 {
-					paired++
-					if twin != event.Message {
-						t.Errorf("server %d received %+v, sent was %+v", id, event.Message, twin)
-					}
-				}
-			}
+			of.note(r, e.name(leader), stat.Czxid)
 		}
-		if written == 0 || written < known {
-			t.Errorf("server %d wrote up to %d and committed up to %d", id, written, known)
+		if of.written == 0 || of.written < of.known || of.created != 1 || of.deleted != 1 || of.commits == 0 || of.follows == 0 {
+			t.Errorf("server %d tells %+v", id, of)
 		}
-		if change != 1 || gone != 1 || committed == 0 || followed == 0 {
-			t.Errorf("server %d: created %d, deleted %d, commits %d, leader %d times", id, change, gone, committed, followed)
-		}
+		paired += pairMessages(t, id, records[id], sent)
 	}
 	if paired == 0 {
 		t.Error("no message between servers is recorded at both ends")
 	}
+	mustTell(t, records[follower],
+		"ensemble.sessionCreated", "ensemble.sessionConnected", "ensemble.sessionEnded", "ensemble.watchSet", "ensemble.watchFired",
+		"message.received", "message.sent")
+}
+
+// told is what a server's records tell of /traced and of the log: how often, and up to which index.
+type told struct {
+	created, deleted, commits, follows int
+	written, known                     uint64
+}
+
+func (of *told) note(r trace.Record, leader string, czxid int64) {
+	switch event := r.Data.(type) {
+	case trace.ZnodeCreated:
+		if event.Path == "/traced" && event.Zxid == czxid && event.Mode == "ephemeral" && event.Data == "data" && event.Session != "" {
+			of.created++
+		}
+	case trace.ZnodeDeleted:
+		if event.Path == "/traced" && event.Session != "" {
+			of.deleted++
+		}
+	case trace.EnsembleLogAppended:
+		of.written = event.LastIndex
+	case trace.EnsembleCommitAdvanced:
+		of.commits++
+		of.known = event.Index
+	case trace.EnsembleRoleChanged:
+		if event.Leader == leader {
+			of.follows++
+		}
+	}
+}
+
+// pairMessages counts the messages of Raft's that a server received and another one recorded as sent; both must tell the same. Under load
+// the tracer folds messages of one kind into one record, at either end.
+func pairMessages(t *testing.T, id int, records []trace.Record, sent map[trace.Exchange]trace.Message) (paired int) {
+	t.Helper()
+	for _, r := range records {
+		event, isReceived := r.Data.(trace.MessageReceived)
+		if !isReceived {
+			continue
+		}
+		twin, found := sent[event.Exchange]
+		if !found || event.Folded.Events() != 1 || twin.Folded.Events() != 1 {
+			continue
+		}
+		paired++
+		if twin != event.Message {
+			t.Errorf("server %d received %+v, sent was %+v", id, event.Message, twin)
+		}
+	}
+	return paired
+}
+
+// mustTell: each kind of record is there.
+func mustTell(t *testing.T, records []trace.Record, wanted ...string) {
+	t.Helper()
 	kinds := map[string]int{}
-	for _, r := range records[follower] {
+	for _, r := range records {
 		kinds[r.Kind]++
 	}
-	for _, kind := range []string{
-		"ensemble.sessionCreated", "ensemble.sessionConnected", "ensemble.sessionEnded", "ensemble.watchSet", "ensemble.watchFired",
-		"message.received", "message.sent",
-	} {
+	for _, kind := range wanted {
 		if kinds[kind] == 0 {
-			t.Errorf("the client's server recorded no %s: %v", kind, kinds)
+			t.Errorf("no %s is recorded: %v", kind, kinds)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestAnswersComeInOrder(t *testing.T) {
 
 // ended waits for the end of a connection.
 func ended(conn net.Conn) error {
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	_, err := io.Copy(io.Discard, conn)
 	if err != nil && strings.Contains(err.Error(), "reset") {
 		return nil
@@ -256,7 +256,7 @@ func ask(t *testing.T, address, word string) string {
 	}
 	defer conn.Close()
 	_, _ = conn.Write([]byte(word))
-	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	answer, err := io.ReadAll(conn)
 	if err != nil {
 		t.Fatalf("%s: %v", word, err)
