@@ -56,7 +56,7 @@ func TestEnsembleReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, reads, found := strings.Cut(string(content), "## Three guided reads")
+	_, reads, found := strings.Cut(string(content), "## Four guided reads")
 	reads, _, ended := strings.Cut(reads, "## ")
 	if !found || !ended {
 		t.Fatal("ensemble/README.md has no guided reads")
