@@ -221,7 +221,7 @@ func TestPageAndItsCaching(t *testing.T) {
 // mustSoon waits for a condition that another goroutine brings about.
 func mustSoon(t *testing.T, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not happen")

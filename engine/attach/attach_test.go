@@ -153,7 +153,7 @@ type watcher struct {
 
 func (w *watcher) await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		w.records = w.Drain(w.records)
 		if condition() {
 			return

@@ -33,7 +33,7 @@ func start(t *testing.T, name string, seeds ...string) *member {
 // see waits until a member sees exactly these processes.
 func (m *member) see(t *testing.T, names ...string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		changed := m.Changed()
 		var seen []string

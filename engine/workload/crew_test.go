@@ -36,7 +36,7 @@ func TestConsumersComeAndGo(t *testing.T) {
 			t.Fatalf("%+v %v", status, err)
 		}
 		var group kadm.DescribedGroup
-		for deadline := time.Now().Add(30 * time.Second); group.State != "Stable" || len(group.Members) != consumers; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); group.State != "Stable" || len(group.Members) != consumers; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d members are wanted: %+v", consumers, group)
 			}

@@ -31,7 +31,7 @@ func TestKafkaSide(t *testing.T) {
 		t.Errorf("at first: %+v", status)
 	}
 	var counts Counts
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for counts.State != StateFinished || counts.Lag > 0 || counts.Consumed < 1000 {
 		if time.Now().After(deadline) {
 			t.Fatalf("still %+v", counts)

@@ -83,7 +83,7 @@ func run(t *testing.T, run func(context.Context) error, ready <-chan struct{}) {
 	case err := <-ended:
 		ended <- err
 		t.Fatalf("ended before it was ready: %v", err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("not ready in time")
 	}
 }
@@ -272,12 +272,12 @@ func TestDeletedPartitionsStayDeleted(t *testing.T) {
 	c := newCluster(t)
 	c.expect("PUT", topics+"/gone/partitions", "4", 204, "")
 	client := c.client()
-	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: "gone", SendTimeout: 5 * time.Second})
+	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: "gone", SendTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer producer.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for range 8 {
 		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte("m")}); err != nil {
@@ -302,7 +302,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 	c.expect("PUT", topics+"/subs/subscription/audit", "", 204, "")
 	c.expect("PUT", topics+"/subs/subscription/audit", "", 409, "already exists")
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for i := range 10 {
 		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: fmt.Appendf(nil, "m%d", i), Properties: map[string]string{"n": fmt.Sprint(i)}}); err != nil {

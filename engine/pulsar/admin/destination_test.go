@@ -53,7 +53,7 @@ func TestABundleThatIsUnloadedToAnywhereIsPromisedToNobody(t *testing.T) {
 		c.expect("PUT", fmt.Sprintf("%s/filling-%d", topics, i), "", 204, "")
 		c.expect("GET", fmt.Sprintf("%s/filling-%d/stats", topics, i), "", 200, host(busy))
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // what the leader knows of it
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) { // what the leader knows of it
 		if _, report := c.doAt(busy, "GET", "/admin/v2/broker-stats/load-report", ""); strings.Count(report, "public/default/0x") >= 4 {
 			break
 		} else if time.Now().After(deadline) {

@@ -72,6 +72,7 @@ func (c *classroom) startZooKeeper() {
 	c.zookeeper = freeport.Address(c.t)
 	s, err := server.New(server.Config{
 		ID: 1, ClientAddress: c.zookeeper, Network: c.fabric.Of("ensemble-1"), Disk: disk.NewMemory(), TickTime: 500 * time.Millisecond,
+		MaxSessionTimeout: longSession,
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -93,13 +94,16 @@ func (c *classroom) run(run func(context.Context) error, ready <-chan struct{}) 
 	waitReady(c.t, ready, ended)
 }
 
+// patience is how long anything is waited for before a test gives up. It bounds a failure only.
+const patience = 2 * time.Minute
+
 func waitReady(t *testing.T, ready <-chan struct{}, ended <-chan error) {
 	t.Helper()
 	select {
 	case <-ready:
 	case err := <-ended:
 		t.Fatalf("ended before it was ready: %v", err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("not ready in time")
 	}
 }
@@ -145,7 +149,7 @@ func (c *classroom) kill(id int) {
 	r.cancel()
 	select {
 	case <-r.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		stacks := make([]byte, 1<<20)
 		c.t.Fatalf("broker %d does not end after its crash:\n%s", id, stacks[:runtime.Stack(stacks, true)])
 	}
@@ -159,7 +163,7 @@ func (c *classroom) owner(topic string) int {
 		c.t.Fatal(err)
 	}
 	// After an unload there is none for a moment: the next lookup gives the bundle to somebody.
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		for id, r := range c.brokers {
 			if r.topics.loadedTopic(name) != nil {
 				return id

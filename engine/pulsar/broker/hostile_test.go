@@ -34,7 +34,7 @@ func (c *classroom) dialAddress(address string) *rawClient {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(patience))
 	return &rawClient{t: c.t, conn: conn, frames: newFrameReader(conn, 5<<20)}
 }
 
