@@ -36,7 +36,8 @@ type classroomFacts struct {
 	Ensemble   int    `json:"ensemble"`
 }
 
-// openData opens a classroom's directory, or makes a temporary one when none is named.
+// openData opens a classroom's directory, or makes a temporary one when none is named. One that has no classroom yet gets this one with
+// keepFacts.
 func openData(name string, layout cluster.Layout) (*dataDirectory, error) {
 	d, err := openDirectory(name)
 	if err != nil {
@@ -70,18 +71,33 @@ func openDirectory(name string) (*dataDirectory, error) {
 	return d, nil
 }
 
-func (d *dataDirectory) checkFacts(layout cluster.Layout) error {
+func factsOf(layout cluster.Layout) classroomFacts {
 	facts := classroomFacts{Host: layout.Host, PortOffset: layout.PortOffset, Ensemble: layout.Ensemble}
 	if len(layout.ZooKeeper) > 0 {
 		facts.Ensemble = 0
 	}
+	return facts
+}
+
+// keepFacts writes down whose directory it is, if nobody has. A classroom whose ports are taken must not: nothing of it is there yet, and
+// the next one will have other ports.
+func (d *dataDirectory) keepFacts(layout cluster.Layout) error {
+	if _, err := d.read(classroomFile); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, err := json.Marshal(factsOf(layout))
+	if err != nil {
+		return err
+	}
+	return d.keep(classroomFile, text)
+}
+
+// checkFacts refuses a directory that belongs to another classroom.
+func (d *dataDirectory) checkFacts(layout cluster.Layout) error {
+	facts := factsOf(layout)
 	text, err := d.read(classroomFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = json.Marshal(facts)
-		if err != nil {
-			return err
-		}
-		return d.keep(classroomFile, text)
+		return nil
 	}
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func TestWhatAClassroomIsSurvivesACrash(t *testing.T) {
 	for operations := 0; ; operations++ {
 		memory := disk.NewMemory()
 		steps := &countedDisk{Faults: disk.NewFaults(memory), left: operations}
-		err := (&dataDirectory{disk: steps}).checkFacts(layout)
+		err := (&dataDirectory{disk: steps}).keepFacts(layout)
 		memory.Crash(rand.New(rand.NewPCG(1, uint64(operations))))
 		again := &dataDirectory{disk: memory}
 		if _, missing := again.read(classroomFile); err == nil && missing != nil {

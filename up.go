@@ -130,6 +130,9 @@ func up(ctx context.Context, options upOptions, out io.Writer) (err error) {
 	if err := checkPorts(options.layout, nodes); err != nil {
 		return err
 	}
+	if err := data.keepFacts(options.layout); err != nil {
+		return err
+	}
 	medium, err := media.OpenDirectory(filepath.Join(data.directory, offloadedDirectory))
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func produceCommand(url *string) *cobra.Command {
 				return err
 			}
 			return connected(*url, func(ctx context.Context, client pulsar.Client) error {
-				return sending.produce(ctx, attaching{client, args[0], command.ErrOrStderr()}, command.InOrStdin(), command.OutOrStdout())
+				return sending.produce(ctx, attaching{client, *url, args[0], command.ErrOrStderr()}, command.InOrStdin(), command.OutOrStdout())
 			})
 		},
 	}
@@ -62,7 +62,7 @@ func consumeCommand(url *string) *cobra.Command {
 				return err
 			}
 			return connected(*url, func(ctx context.Context, client pulsar.Client) error {
-				return receiving.consume(ctx, attaching{client, args[0], command.ErrOrStderr()}, command.OutOrStdout())
+				return receiving.consume(ctx, attaching{client, *url, args[0], command.ErrOrStderr()}, command.OutOrStdout())
 			})
 		},
 	}
@@ -89,6 +89,7 @@ func connected(url string, do func(context.Context, pulsar.Client) error) error 
 // attaching is what a producer or consumer is attached with.
 type attaching struct {
 	client pulsar.Client
+	url    string // as --url says it
 	topic  string
 	told   io.Writer // what is not a message
 }
@@ -106,10 +107,10 @@ func attach[T any](ctx context.Context, to attaching, what string, try func() (T
 			return attached, nil
 		}
 		if ctx.Err() != nil || hopeless(err) {
-			return attached, fmt.Errorf("%s %s: %w", what, to.topic, cmp.Or(last, err))
+			return attached, fmt.Errorf("%s %s, asking %s (--url): %w", what, to.topic, to.url, cmp.Or(last, err))
 		}
 		if last == nil {
-			if err := printed(to.told, "%s %s: %s. Trying again for %.0f s: a dead broker's topics get another owner in the end", what, to.topic, oneLine(err), attachPatience.Seconds()); err != nil {
+			if err := printed(to.told, "%s %s, asking %s (--url): %s. Trying again for %.0f s: a dead broker's topics get another owner in the end", what, to.topic, to.url, oneLine(err), attachPatience.Seconds()); err != nil {
 				return attached, err
 			}
 		}

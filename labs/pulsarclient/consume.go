@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 )
@@ -45,6 +46,7 @@ func (r receiving) check() error {
 func (r receiving) consume(ctx context.Context, to attaching, out io.Writer) error {
 	consumer, err := attach(ctx, to, "subscribe "+r.subscription+" to", func() (pulsar.Consumer, error) {
 		return to.client.Subscribe(pulsar.ConsumerOptions{
+			Name:  fmt.Sprintf("pulsar-client-%d", os.Getpid()), // the page tells of it by this name
 			Topic: to.topic, SubscriptionName: r.subscription, Type: kinds[r.kind], SubscriptionInitialPosition: positions[r.position], AckWithResponse: true,
 		})
 	})
