@@ -150,6 +150,17 @@ func TestUpWithATakenPort(t *testing.T) {
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("left in the temporary directory: %v, %v", left, err)
 	}
+	// The advice is to take other ports. A directory that was named must not belong to those that could not be had.
+	options.data = t.TempDir()
+	if err := up(t.Context(), options, newOutput()); err == nil {
+		t.Fatal("up ran on a taken port")
+	}
+	options.layout.PortOffset++
+	if data, err := openData(options.data, options.layout); err != nil {
+		t.Errorf("after a start that failed: %v", err)
+	} else if err := data.close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestUpKeepsItsData(t *testing.T) {
