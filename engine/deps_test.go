@@ -40,7 +40,7 @@ var importRules = []importRule{
 	{"engine/trace", []string{"engine/sentence"}, "the trace is below everything"},
 	{"engine/fabric", []string{"engine/trace"}, "a seam knows no user"},
 	{"engine/disk", []string{"engine/trace"}, "a seam knows no user"},
-	{"engine/commitlog", []string{"engine/disk", "engine/trace"}, "the log core knows neither Kafka nor Pulsar"},
+	{"engine/commitlog", []string{"engine/disk", "engine/trace", "engine/sentence"}, "the log core knows neither Kafka nor Pulsar"},
 	{"engine/sentence", nil, "what is said to people is below everything"},
 	{"engine/media", nil, "a medium is a place for files and knows no engine"},
 	{"engine/world", []string{"engine/trace"}, "what a trace tells is computed from the trace alone"},

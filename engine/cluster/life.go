@@ -2,14 +2,16 @@ package cluster
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"sync/atomic"
+	"syscall"
 
 	"twinlog/engine/disk"
 	"twinlog/engine/fabric"
 	"twinlog/engine/media"
 	"twinlog/engine/node"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -99,14 +101,27 @@ func (s *Slot) live(ctx context.Context, l *life) {
 		l.err = nil
 		return
 	case ending == StateFailed && l.err == nil:
-		l.err = fmt.Errorf("node %s ended without being asked to", s.Name())
+		l.err = sentence.Error(nil, "nodeEnded", "node {node} ended without being asked to", s.Name())
 	}
 	event := trace.NodeStopped{Reason: ending}
 	if l.err != nil {
-		event.Detail = l.err.Error()
+		event.Detail, event.Why = l.err.Error(), whyEnded(l.err)
 		s.logger.Error("the node ended with an error", "node", s.Name(), "error", l.err)
 	}
 	s.tracer.Emit(event)
+}
+
+// whyEnded says of an error that ended a node what can be said in any language; what the operating system said stays in its words.
+func whyEnded(err error) *sentence.Sentence {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		said := sentence.Of("nodeDiskFull", "its disk is full ({error})", err.Error())
+		return &said
+	case errors.Is(err, syscall.EIO):
+		said := sentence.Of("nodeDiskFailed", "its disk failed ({error})", err.Error())
+		return &said
+	}
+	return sentence.Why(err)
 }
 
 func (s *Slot) run(ctx context.Context, l *life) error {

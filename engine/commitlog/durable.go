@@ -9,6 +9,7 @@ import (
 	"path"
 
 	"twinlog/engine/disk"
+	"twinlog/engine/sentence"
 )
 
 // The durable file keeps how much of the active segment is known to be on the disk. With it, recovery tells a torn tail, which a crash
@@ -173,9 +174,9 @@ func (l *Log) checkDurable(last *segment, size int64) error {
 		return nil
 	case m.base > last.base:
 		missing := &segment{base: m.base}
-		return &CorruptError{File: missing.file(l.dir, logSuffix), Err: fmt.Errorf("the segment is missing, of which %d bytes were durable; restore it, or remove the file durable to accept the loss", m.size)}
+		return &CorruptError{File: missing.file(l.dir, logSuffix), Err: sentence.Error(nil, "segmentMissing", "the segment is missing, of which {size} {size|byte|bytes} were durable; restore it, or remove the file durable to accept the loss", m.size)}
 	case size < m.size:
-		return &CorruptError{File: last.file(l.dir, logSuffix), Position: size, Err: fmt.Errorf("the segment ends here, but %d bytes of it were durable; restore it, or remove the file durable to accept the loss", m.size)}
+		return &CorruptError{File: last.file(l.dir, logSuffix), Position: size, Err: sentence.Error(nil, "segmentEnds", "the segment ends here, but {size} {size|byte|bytes} of it were durable; restore it, or remove the file durable to accept the loss", m.size)}
 	}
 	return nil
 }

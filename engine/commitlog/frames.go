@@ -76,7 +76,7 @@ func (r *frameReader) close() {
 func (r *frameReader) header() (Frame, []byte, error) {
 	size := r.framing.HeaderSize()
 	if left := r.end - r.position; left < int64(size) {
-		return Frame{}, nil, badFrame(r.position, fmt.Errorf("%d bytes are left of a frame's header of %d", left, size))
+		return Frame{}, nil, badFrame(r.position, headerCut(left, size))
 	}
 	header, err := r.load(r.position, size, r.position)
 	if err != nil {

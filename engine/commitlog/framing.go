@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"time"
+
+	"twinlog/engine/sentence"
 )
 
 // Frame is what a header says about a frame.
@@ -51,7 +53,7 @@ func Verify(framing Framing, frame []byte) error {
 
 func (c Checksum) judge(sum uint32) error {
 	if sum != c.Want {
-		return fmt.Errorf("its checksum is %08x, but its bytes give %08x", c.Want, sum)
+		return sentence.Error(nil, "frameChecksum", "its checksum is {want}, but its bytes give {sum}", fmt.Sprintf("%08x", c.Want), fmt.Sprintf("%08x", sum))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"twinlog/engine/disk"
+	"twinlog/engine/sentence"
 )
 
 // Recovery tells what Open had to repair.
@@ -216,10 +217,10 @@ func (l *Log) loadOrScan(s *segment, size int64, last bool) error {
 	s.index = &segmentIndex{}
 	scanErr := scan(s.handle.file, l.framing, 0, size, func(frame Frame, position int64) error {
 		if frame.BaseOffset < s.next {
-			return fmt.Errorf("frame %d-%d follows offset %d", frame.BaseOffset, frame.LastOffset, s.next)
+			return sentence.Error(nil, "frameOutOfOrder", "frame {first}-{last} follows offset {next}", frame.BaseOffset, frame.LastOffset, s.next)
 		}
 		if m := l.mark; last && m.base == s.base && position+int64(frame.Size) == m.size && frame.LastOffset+1 != m.next {
-			return fmt.Errorf("the frame ends at offset %d, but was synced as the one before %d", frame.LastOffset, m.next)
+			return sentence.Error(nil, "frameNotAsSynced", "the frame ends at offset {last}, but was synced as the one before {next}", frame.LastOffset, m.next)
 		}
 		s.index.add(frame, position, l.config.IndexInterval)
 		s.size, s.next = position+int64(frame.Size), frame.LastOffset+1
@@ -241,8 +242,8 @@ func (l *Log) loadOrScan(s *segment, size int64, last bool) error {
 	case !last:
 		return &CorruptError{File: s.file(l.dir, logSuffix), Position: bad.position, Err: bad.err}
 	case l.mark.base == s.base && bad.position < l.mark.size:
-		return &CorruptError{File: s.file(l.dir, logSuffix), Position: bad.position, Err: fmt.Errorf(
-			"%w; %d bytes were durable, so that this is no torn tail; restore the segment, or remove the file durable to accept the loss", bad.err, l.mark.size)}
+		return &CorruptError{File: s.file(l.dir, logSuffix), Position: bad.position, Err: sentence.Error(nil, "damagedWhereDurable",
+			"{why}; {size} {size|byte|bytes} were durable, so that this is no torn tail; restore the segment, or remove the file durable to accept the loss", bad.err, l.mark.size)}
 	}
 	unused := false
 	if l.config.Preallocate > 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"twinlog/engine/disk"
+	"twinlog/engine/sentence"
 )
 
 const (
@@ -89,9 +90,13 @@ func (h *handle) release() {
 // parse reads the frame at the beginning of bytes and checks that all of it is there.
 func parse(framing Framing, bytes []byte) (Frame, error) {
 	if len(bytes) < framing.HeaderSize() {
-		return Frame{}, fmt.Errorf("%d bytes are left of a frame's header of %d", len(bytes), framing.HeaderSize())
+		return Frame{}, headerCut(int64(len(bytes)), framing.HeaderSize())
 	}
 	return parseHeader(framing, bytes[:framing.HeaderSize()], int64(len(bytes)))
+}
+
+func headerCut(left int64, size int) error {
+	return sentence.Error(nil, "frameHeaderCut", "{left} {left|byte|bytes} are left of a frame's header of {size}", left, size)
 }
 
 // parseHeader reads a header and checks that the frame can be, in what is left from its first byte on.
@@ -101,10 +106,10 @@ func parseHeader(framing Framing, header []byte, left int64) (Frame, error) {
 		return Frame{}, err
 	}
 	if frame.Size < framing.HeaderSize() || frame.Size > framing.MaxSize() {
-		return Frame{}, fmt.Errorf("a frame of %d bytes is not between %d and %d", frame.Size, framing.HeaderSize(), framing.MaxSize())
+		return Frame{}, sentence.Error(nil, "frameSize", "a frame of {size} {size|byte|bytes} is not between {least} and {most}", frame.Size, framing.HeaderSize(), framing.MaxSize())
 	}
 	if int64(frame.Size) > left {
-		return Frame{}, fmt.Errorf("%d bytes are left of a frame of %d", left, frame.Size)
+		return Frame{}, sentence.Error(nil, "frameCut", "{left} {left|byte|bytes} are left of a frame of {size}", left, frame.Size)
 	}
 	return frame, nil
 }

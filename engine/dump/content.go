@@ -32,9 +32,10 @@ type Frame struct {
 	Size  int   `json:"size"`
 	First int64 `json:"first"` // offset, index or running number
 	Last  int64 `json:"last"`
-	// Text says what it holds; of a record batch Batch does.
-	Text  string `json:"text,omitempty"`
-	Batch *Batch `json:"batch,omitempty"`
+	// Text says what it holds, and Said is the sentence that it is; of a record batch Batch does.
+	Text  string             `json:"text,omitempty"`
+	Said  *sentence.Sentence `json:"said,omitempty"`
+	Batch *Batch             `json:"batch,omitempty"`
 }
 
 // Batch is what a record batch says of itself, and its first records. Its checksum is good, or it would not be told.
@@ -220,7 +221,8 @@ func isSegment(base string) bool {
 
 func describeFrame(frame *Frame, kind kind, bytes []byte) {
 	if kind.name != "partition" && kind.name != "offsets" {
-		frame.Text = shorten(kind.describe(bytes), maxLine)
+		said := kind.says(bytes)
+		frame.Text, frame.Said = shorten(said.String(), maxLine), &said
 		return
 	}
 	h, err := records.ParseHeader(bytes)

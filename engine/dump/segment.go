@@ -27,6 +27,7 @@ type kind struct {
 	framing  commitlog.Framing
 	belongs  func(first []byte) bool // tells the kind from others whose frames have the same shape
 	describe func(frame []byte) string
+	says     func(frame []byte) sentence.Sentence // of logs that hold no record batches
 	dissect  func(frame []byte) dissect.Message
 	meaning  func(records.Record) sentence.Sentence // of __consumer_offsets
 	ahead    bool                                   // such logs are filled with zeros ahead of their ends
@@ -36,7 +37,7 @@ func always([]byte) bool { return true }
 
 // kindsOf lists the sorts of segment in the order in which they are tried.
 func kindsOf(name string) []kind {
-	partition := kind{"partition", "a Kafka-mode partition's segment; a frame is a RecordBatch v2, an offset counts records", records.Framing{}, always, records.Describe, dissect.RecordBatch, nil, false}
+	partition := kind{"partition", "a Kafka-mode partition's segment; a frame is a RecordBatch v2, an offset counts records", records.Framing{}, always, records.Describe, nil, dissect.RecordBatch, nil, false}
 	if strings.HasPrefix(path.Base(path.Dir(filepath.ToSlash(name))), "__consumer_offsets-") {
 		partition.name, partition.about = "offsets", "a segment of __consumer_offsets; a record is a group's newest state, or how far it got in a partition"
 		partition.meaning = groupcoordinator.Describe
@@ -44,18 +45,23 @@ func kindsOf(name string) []kind {
 			return records.DescribeWith(batch, func(r records.Record) string { return groupcoordinator.Describe(r).String() })
 		}
 	}
+	record := func(record []byte) sentence.Sentence { return bookie.Describe(record, describeEntry) }
 	return []kind{
 		partition,
-		{"raft", "the ensemble's Raft log; a frame is an entry, its offset the entry's index", server.EntryFraming{}, server.IsEntry, server.DescribeEntry, dissect.RaftEntry, nil, true},
+		{"raft", "the ensemble's Raft log; a frame is an entry, its offset the entry's index", server.EntryFraming{}, server.IsEntry, inEnglish(server.DescribeEntry), server.DescribeEntry, dissect.RaftEntry, nil, true},
 		{"bookie", "a bookie's journal or entry log; a frame is an entry of some ledger, its offset the bookie's running number", bookie.Framing, always,
-			func(record []byte) string { return bookie.Describe(record, describeEntry) }, dissect.BookieRecord, nil, true},
+			inEnglish(record), record, dissect.BookieRecord, nil, true},
 	}
+}
+
+func inEnglish(says func(frame []byte) sentence.Sentence) func(frame []byte) string {
+	return func(frame []byte) string { return says(frame).String() }
 }
 
 // describeEntry looks into a ledger entry as Pulsar-mode brokers write them: with a CRC-32C digest, and in it a message or a cursor's
 // position. Of other entries it says how long they are.
-func describeEntry(entry []byte) string {
-	size := fmt.Sprintf("%d bytes", len(entry))
+func describeEntry(entry []byte) sentence.Sentence {
+	size := sentence.Of("someBytes", "{count} {count|byte|bytes}", len(entry))
 	header, err := ledger.ParseEntryHeader(entry)
 	if err != nil {
 		return size
@@ -68,11 +74,11 @@ func describeEntry(entry []byte) string {
 	if err != nil {
 		return size
 	}
-	if text, err := broker.DescribeEntry(payload); err == nil {
-		return text
+	if said, err := broker.DescribeEntry(payload); err == nil {
+		return said
 	}
-	if text, err := managedledger.DescribeCursorEntry(payload); err == nil {
-		return text
+	if said, err := managedledger.DescribeCursorEntry(payload); err == nil {
+		return said
 	}
 	return size
 }

@@ -164,6 +164,14 @@ func Repeat(kind error, text string, said *Sentence) error {
 	return f
 }
 
+// Why is what a trace event says of an error besides its text: the sentence, or nil where it is none.
+func Why(err error) *Sentence {
+	if said, is := In(err); is {
+		return &said
+	}
+	return nil
+}
+
 // In is the sentence that an error says, or the first one among those that it wraps.
 func In(err error) (Sentence, bool) {
 	if said := (*failure)(nil); errors.As(err, &said) && said.Key != "" {

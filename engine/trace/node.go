@@ -1,5 +1,7 @@
 package trace
 
+import "twinlog/engine/sentence"
+
 // NodeStarted: the node's process (or its slot in a shared process) begins; its ports are not open yet.
 type NodeStarted struct {
 	Role string `json:"role"` // ensemble, kafka, pulsar, bookie, visualizer
@@ -15,6 +17,8 @@ type NodeReady struct{}
 type NodeStopped struct {
 	Reason string `json:"reason"` // killed (a crash: no flush, no goodbye), stopped (orderly), failed (its own error), lost (others no longer see it)
 	Detail string `json:"detail,omitempty"`
+	// Why is what Detail says, where it can be said in another language.
+	Why *sentence.Sentence `json:"why,omitempty"`
 }
 
 // NodePaused: network and disk are frozen, as by SIGSTOP.
@@ -58,6 +62,8 @@ type DamageFound struct {
 	File     string `json:"file"`     // within the node's directory
 	Position int64  `json:"position"` // first byte of the frame (record batch, entry) that is damaged
 	Reason   string `json:"reason"`
+	// Why is what Reason says, where it can be said in another language.
+	Why *sentence.Sentence `json:"why,omitempty"`
 }
 
 // NodeRemoved: the node was stopped and is no part of the classroom any more; its files are gone. It can be added again, with nothing on

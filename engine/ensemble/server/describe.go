@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 
 	"twinlog/engine/ensemble/protocol"
 	"twinlog/engine/ensemble/tree"
+	"twinlog/engine/sentence"
 )
 
 // IsEntry tells whether a whole frame, found good by [EntryFraming], is an entry of the Raft log. Other logs' frames have the same shape.
@@ -31,124 +33,155 @@ func IsEntry(frame []byte) bool {
 }
 
 // DescribeEntry says in words what a whole frame of the Raft log holds.
-func DescribeEntry(frame []byte) string {
+func DescribeEntry(frame []byte) sentence.Sentence {
 	entry, _, err := DecodeEntry(frame)
 	if err != nil {
-		return err.Error()
+		return sentence.Of("notReadable", "{why}", err)
 	}
-	place := fmt.Sprintf("term %d: ", entry.GetTerm())
+	term := strconv.FormatUint(entry.GetTerm(), 10)
+	ofTerm := func(what any) sentence.Sentence {
+		return sentence.Of("raftEntry", "term {term}: {what}", term, what)
+	}
 	switch {
 	case entry.GetType() != raftpb.EntryNormal:
-		return place + describeMembers(entry)
+		return ofTerm(describeMembers(entry))
 	case len(entry.GetData()) == 0:
-		return place + "empty: a leader begins its term"
+		return ofTerm(sentence.Of("raftEmpty", "empty: a leader begins its term"))
 	}
 	command, _, err := protocol.DecodeCommand(entry.GetData())
 	if err != nil {
-		return place + err.Error()
+		return ofTerm(err)
 	}
-	description := place + time.UnixMilli(command.TimeMS).UTC().Format("15:04:05.000 ")
+	at := time.UnixMilli(command.TimeMS).UTC().Format("15:04:05.000")
+	by := sentence.Of("raftByLeader", "by the leader itself")
 	if command.Origin.Server != 0 {
-		description += fmt.Sprintf("through server %d, ", command.Origin.Server)
-	} else {
-		description += "by the leader itself, "
+		by = sentence.Of("raftThrough", "through server {server}", strconv.Itoa(int(command.Origin.Server)))
 	}
 	if command.Session != 0 {
-		description += fmt.Sprintf("session 0x%x: ", uint64(command.Session))
+		by = sentence.Of("raftOfSession", "{by}, session {session}", by, fmt.Sprintf("0x%x", uint64(command.Session)))
 	}
+	what := describeOperation(command.Operation)
 	if isLeadersBarrier(command) {
-		return description + "barrier: the members are settled, no server goes by those before them"
+		what = sentence.Of("opMembersBarrier", "barrier: the members are settled, no server goes by those before them")
 	}
-	return description + describeOperation(command.Operation)
+	return sentence.Of("raftCommand", "term {term}: {at} {by}: {what}", term, at, by, what)
 }
 
-func describeMembers(entry *raftpb.Entry) string {
+func describeMembers(entry *raftpb.Entry) sentence.Sentence {
 	change := &raftpb.ConfChangeV2{}
 	if err := proto.Unmarshal(entry.GetData(), change); err != nil {
-		return "change of the members: " + err.Error()
+		return sentence.Of("membersUnreadable", "change of the members: {why}", err)
 	}
-	if len(change.GetChanges()) == 0 {
-		return "change of the members ends: from here on the new ones alone decide"
-	}
-	verbs := map[raftpb.ConfChangeType]string{
-		raftpb.ConfChangeAddNode: "votes", raftpb.ConfChangeAddLearnerNode: "listens without a vote", raftpb.ConfChangeRemoveNode: "is gone",
-	}
-	var parts []string
+	var members []sentence.Sentence
 	for _, each := range change.GetChanges() {
-		part := fmt.Sprintf("server %d", serverOf(each.GetNodeId()))
+		server := sentence.Of("memberServer", "server {server}", strconv.Itoa(int(serverOf(each.GetNodeId()))))
 		if generation := each.GetNodeId() >> 8; generation > 0 {
-			part += fmt.Sprintf(" (its life number %d, after lost disks)", generation+1)
+			server = sentence.Of("memberServerAgain", "{server} (its life number {number}, after lost disks)", server, strconv.FormatUint(generation+1, 10))
 		}
-		parts = append(parts, part+" "+verbs[each.GetType()])
+		switch each.GetType() {
+		case raftpb.ConfChangeAddNode:
+			server = sentence.Of("memberVotes", "{server} votes", server)
+		case raftpb.ConfChangeAddLearnerNode:
+			server = sentence.Of("memberListens", "{server} listens without a vote", server)
+		case raftpb.ConfChangeRemoveNode:
+			server = sentence.Of("memberGone", "{server} is gone", server)
+		}
+		members = append(members, server)
 	}
-	return "change of the members: " + strings.Join(parts, ", ")
+	if len(members) == 0 {
+		return sentence.Of("membersSettled", "change of the members ends: from here on the new ones alone decide")
+	}
+	return sentence.Of("membersChange", "change of the members: {what}", inOrder(members))
 }
 
-func describeOperation(operation tree.Operation) string {
+// describedParts bounds the operations and members that are told of one entry.
+const describedParts = 12
+
+// inOrder is one sentence of several.
+func inOrder(parts []sentence.Sentence) sentence.Sentence {
+	var said sentence.Sentence
+	if len(parts) > describedParts {
+		said = sentence.Of("andMore", "… and {count} more", len(parts)-describedParts)
+		parts = parts[:describedParts]
+	} else {
+		said, parts = parts[len(parts)-1], parts[:len(parts)-1]
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		said = sentence.Of("thenThat", "{first}; {rest}", parts[i], said)
+	}
+	return said
+}
+
+func describeOperation(operation tree.Operation) sentence.Sentence {
 	switch o := operation.(type) {
 	case *tree.CreateNode:
-		name := o.Mode.String()
+		mode := o.Mode.String()
 		if o.Sequential {
-			name += " sequential"
+			mode += " sequential"
 		}
-		return fmt.Sprintf("create %s %s with %s%s", name, o.Path, describeData(o.Data), describeACL(o.ACL))
+		if acl := unusualACL(o.ACL); acl != "" {
+			return sentence.Of("opCreateWithACL", "create {mode} {path} with {data}, ACL {acl}", mode, o.Path, describeData(o.Data), acl)
+		}
+		return sentence.Of("opCreate", "create {mode} {path} with {data}", mode, o.Path, describeData(o.Data))
 	case *tree.DeleteNode:
-		return fmt.Sprintf("delete %s%s", o.Path, ifVersion(o.Version))
+		return ifVersion(sentence.Of("opDelete", "delete {path}", o.Path), o.Version)
 	case *tree.SetData:
-		return fmt.Sprintf("set %s to %s%s", o.Path, describeData(o.Data), ifVersion(o.Version))
+		return ifVersion(sentence.Of("opSet", "set {path} to {data}", o.Path, describeData(o.Data)), o.Version)
 	case *tree.SetACL:
-		return fmt.Sprintf("set the ACL of %s%s%s", o.Path, describeACL(o.ACL), ifVersion(o.Version))
+		return ifVersion(sentence.Of("opSetACL", "set the ACL of {path}, ACL {acl}", o.Path, aclText(o.ACL)), o.Version)
 	case *tree.Check:
-		return fmt.Sprintf("check %s%s", o.Path, ifVersion(o.Version))
+		return ifVersion(sentence.Of("opCheck", "check {path}", o.Path), o.Version)
 	case *tree.Multi:
-		var parts []string
+		var parts []sentence.Sentence
 		for _, part := range o.Operations {
 			parts = append(parts, describeOperation(part))
 		}
-		return "all or nothing: " + strings.Join(parts, "; ")
+		if len(parts) == 0 {
+			return sentence.Of("opNothing", "all or nothing: no operation")
+		}
+		return sentence.Of("opMulti", "all or nothing: {what}", inOrder(parts))
 	case *tree.CreateSession:
-		return fmt.Sprintf("create the session, timeout %d ms", o.TimeoutMS)
+		return sentence.Of("opCreateSession", "create the session, timeout {timeout} ms", int64(o.TimeoutMS))
 	case *tree.AttachSession:
-		return "attach the session to another connection"
+		return sentence.Of("opAttachSession", "attach the session to another connection")
 	case *tree.CloseSession:
 		if o.Expired {
-			return "expire the session and delete its ephemerals"
+			return sentence.Of("opExpireSession", "expire the session and delete its ephemerals")
 		}
-		return "close the session and delete its ephemerals"
+		return sentence.Of("opCloseSession", "close the session and delete its ephemerals")
 	case *tree.RemoveIdle:
-		return "remove " + o.Path + ", which nobody needs any more"
+		return sentence.Of("opRemoveIdle", "remove {path}, which nobody needs any more", o.Path)
 	case *tree.Barrier:
-		return "barrier: whoever asked learns that it has applied all before"
+		return sentence.Of("opBarrier", "barrier: whoever asked learns that it has applied all before")
 	}
-	return fmt.Sprintf("%T", operation)
+	return sentence.Of("notReadable", "{why}", fmt.Sprintf("%T", operation))
 }
 
-func ifVersion(version int32) string {
+func ifVersion(what sentence.Sentence, version int32) sentence.Sentence {
 	if version < 0 {
-		return ""
+		return what
 	}
-	return fmt.Sprintf(", if its version is %d", version)
+	return sentence.Of("opIfVersion", "{what}, if its version is {version}", what, strconv.Itoa(int(version)))
 }
 
 // describeData shows the beginning of text; of anything else, its size.
-func describeData(data []byte) string {
+func describeData(data []byte) sentence.Sentence {
 	const limit = 60
-	size := fmt.Sprintf("%d bytes", len(data))
 	switch {
 	case data == nil:
-		return "no data"
+		return sentence.Of("noData", "no data")
 	case len(data) == 0 || !utf8.Valid(data):
-		return size
+		return sentence.Of("someBytes", "{count} {count|byte|bytes}", len(data))
 	case len(data) > limit:
-		return fmt.Sprintf("%s %#q…", size, strings.ToValidUTF8(string(data[:limit]), ""))
+		return sentence.Of("dataBegins", "{count} {count|byte|bytes} {begin}…", len(data), fmt.Sprintf("%#q", strings.ToValidUTF8(string(data[:limit]), "")))
 	}
-	return fmt.Sprintf("%s %#q", size, data)
+	return sentence.Of("dataShown", "{count} {count|byte|bytes} {data}", len(data), fmt.Sprintf("%#q", data))
 }
 
-// describeACL writes an ACL as zkCli takes it; nothing for the one that lets everybody do everything.
-func describeACL(acl []tree.ACL) string {
+// unusualACL writes an ACL as zkCli takes it; nothing for the one that lets everybody do everything.
+func unusualACL(acl []tree.ACL) string {
 	if text := aclText(acl); text != "world:anyone:rwcda" {
-		return ", ACL " + text
+		return text
 	}
 	return ""
 }

@@ -14,6 +14,7 @@ import (
 	"twinlog/engine/kafka/broker/replicalog"
 	"twinlog/engine/kafka/metadata"
 	"twinlog/engine/kafka/replica"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -83,7 +84,7 @@ func (p *partition) tellDamage(corrupt *commitlog.CorruptError) {
 	}
 	p.told[at] = struct{}{}
 	p.logger.Error("the log is damaged, and what is damaged is not served", "file", corrupt.File, "position", corrupt.Position, "reason", corrupt.Err)
-	p.deps.tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error()})
+	p.deps.tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error(), Why: sentence.Why(corrupt.Err)})
 }
 
 // course is what the state of the log allows to do about a role.

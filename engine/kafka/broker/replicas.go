@@ -18,6 +18,7 @@ import (
 	"twinlog/engine/kafka/broker/replicalog"
 	"twinlog/engine/kafka/metadata"
 	"twinlog/engine/kafka/replica"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -142,7 +143,7 @@ func (r *replicas) openDamaged(name trace.KafkaPartition, corrupt *commitlog.Cor
 	r.mu.Unlock()
 	if !told {
 		r.broker.logger.Error("a log is damaged and cannot be opened", "partition", name.String(), "file", corrupt.File, "position", corrupt.Position, "reason", corrupt.Err)
-		r.broker.config.Tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error()})
+		r.broker.config.Tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error(), Why: sentence.Why(corrupt.Err)})
 	}
 	if (replica.Damage{Epoch: replica.Undefined}).Course(r.broker.config.BrokerID, a) == replica.BeginAnew {
 		return r.openCut(name, settings, corrupt)

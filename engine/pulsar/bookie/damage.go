@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"twinlog/engine/commitlog"
+	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
 )
 
@@ -51,5 +52,5 @@ func (d *damageReport) cannotRead(ledger, entry int64, err error) {
 		return
 	}
 	d.logger.Error("an entry is damaged and not served", "ledger", ledger, "entry", entry, "file", corrupt.File, "position", corrupt.Position, "reason", corrupt.Err)
-	d.tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error()})
+	d.tracer.Emit(trace.DamageFound{File: corrupt.File, Position: corrupt.Position, Reason: corrupt.Err.Error(), Why: sentence.Why(corrupt.Err)})
 }

@@ -2,40 +2,34 @@ package bookie
 
 import (
 	"encoding/binary"
-	"fmt"
+	"strconv"
 
 	"twinlog/engine/commitlog"
+	"twinlog/engine/sentence"
 )
 
 // Framing finds the records of a journal or an entry log.
 var Framing commitlog.Framing = recordFraming{}
 
-// Describe says in words what a whole record holds. What is inside an entry's payload only its writer knows; payload says it, or
-// nothing.
-func Describe(record []byte, payload func(entry []byte) string) string {
-	ledger, entry := recordIDs(record)
+// Describe says in words what a whole record holds. What is inside an entry's payload only its writer knows; payload says it.
+func Describe(record []byte, payload func(entry []byte) sentence.Sentence) sentence.Sentence {
+	id, number := recordIDs(record)
+	ledger, entry := strconv.FormatInt(id, 10), strconv.FormatInt(number, 10)
 	rest := len(record) - minimumRecord
-	switch entry {
+	switch number {
 	case ledgerKeyEntry:
-		return fmt.Sprintf("ledger %d: master key of %d bytes", ledger, rest)
+		return sentence.Of("recordLedgerKey", "ledger {ledger}: master key of {count} {count|byte|bytes}", ledger, rest)
 	case fenceEntry:
-		return fmt.Sprintf("ledger %d: fenced, no adds from here on", ledger)
+		return sentence.Of("recordFence", "ledger {ledger}: fenced, no adds from here on", ledger)
 	case explicitLACEntry:
-		return fmt.Sprintf("ledger %d: last add confirmed as its writer stored it, %d bytes", ledger, rest)
+		return sentence.Of("recordExplicitLAC", "ledger {ledger}: last add confirmed as its writer stored it, {count} {count|byte|bytes}", ledger, rest)
 	}
 	whole := recordEntry(record)
-	if entry < 0 || len(whole) < 32 {
-		return fmt.Sprintf("ledger %d, entry %d: %d bytes", ledger, entry, len(whole))
+	if number < 0 || len(whole) < 32 {
+		return sentence.Of("recordShort", "ledger {ledger}, entry {entry}: {count} {count|byte|bytes}", ledger, entry, len(whole))
 	}
-	confirmed := int64(binary.BigEndian.Uint64(whole[16:]))
-	text := fmt.Sprintf("ledger %d, entry %d, ", ledger, entry)
-	if confirmed < 0 {
-		text += "nothing confirmed before it"
-	} else {
-		text += fmt.Sprintf("last add confirmed %d", confirmed)
+	if confirmed := int64(binary.BigEndian.Uint64(whole[16:])); confirmed >= 0 {
+		return sentence.Of("recordEntry", "ledger {ledger}, entry {entry}, last add confirmed {confirmed}: {inside}", ledger, entry, strconv.FormatInt(confirmed, 10), payload(whole))
 	}
-	if inside := payload(whole); inside != "" {
-		text += ": " + inside
-	}
-	return text
+	return sentence.Of("recordFirstEntry", "ledger {ledger}, entry {entry}, nothing confirmed before it: {inside}", ledger, entry, payload(whole))
 }

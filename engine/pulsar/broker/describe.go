@@ -2,7 +2,9 @@ package broker
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -10,68 +12,71 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"twinlog/engine/pulsar/pulsarpb"
+	"twinlog/engine/sentence"
 )
 
 // describedMessages bounds the messages of a batch that DescribeEntry shows.
 const describedMessages = 3
 
 // DescribeEntry says in words what the payload of a ledger entry of a topic holds: a message, or a batch of them.
-func DescribeEntry(headersAndPayload []byte) (string, error) {
+func DescribeEntry(headersAndPayload []byte) (sentence.Sentence, error) {
 	metadata, err := readMetadata(headersAndPayload)
 	if err != nil {
-		return "", err
+		return sentence.Sentence{}, err
 	}
 	_, payload, err := splitMessage(headersAndPayload, true)
 	if err != nil {
-		return "", err
+		return sentence.Sentence{}, err
 	}
-	var b strings.Builder
-	what := "message"
+	said := sentence.Of("entryMessage", "message")
 	if metadata.NumMessagesInBatch != nil {
-		what = fmt.Sprintf("batch of %d messages", metadata.GetNumMessagesInBatch())
-		if metadata.GetNumMessagesInBatch() == 1 {
-			what = "batch of 1 message"
-		}
+		said = sentence.Of("entryBatch", "batch of {count} {count|message|messages}", int(metadata.GetNumMessagesInBatch()))
 	}
-	fmt.Fprintf(&b, "%s of producer %q, sequence id %d, published %s", what, metadata.GetProducerName(), metadata.GetSequenceId(),
-		time.UnixMilli(int64(metadata.GetPublishTime())).UTC().Format("2006-01-02 15:04:05.000"))
+	said = sentence.Of("entryOf", `{what} of producer "{producer}", sequence id {sequence}, published {at}`, said, metadata.GetProducerName(),
+		strconv.FormatUint(metadata.GetSequenceId(), 10), instant(int64(metadata.GetPublishTime())))
 	if metadata.DeliverAtTime != nil {
-		fmt.Fprintf(&b, ", to be delivered at %s", time.UnixMilli(metadata.GetDeliverAtTime()).UTC().Format("2006-01-02 15:04:05.000"))
+		said = sentence.Of("entryDelayed", "{what}, to be delivered at {at}", said, instant(metadata.GetDeliverAtTime()))
 	}
 	switch {
 	case len(metadata.GetEncryptionKeys()) > 0:
-		fmt.Fprintf(&b, ", encrypted, %d bytes", len(payload))
+		said = sentence.Of("entryEncrypted", "{what}, encrypted, {count} {count|byte|bytes}", said, len(payload))
 	case metadata.GetCompression() != pulsarpb.CompressionType_NONE:
-		fmt.Fprintf(&b, ", %d bytes compressed with %v, %d without", len(payload), metadata.GetCompression(), metadata.GetUncompressedSize())
+		said = sentence.Of("entryCompressed", "{what}, {count} {count|byte|bytes} compressed with {codec}, {without} without", said, len(payload), metadata.GetCompression().String(), int(metadata.GetUncompressedSize()))
 	case metadata.NumMessagesInBatch != nil:
-		describeBatch(&b, metadata, payload)
+		said = describeBatch(said, metadata, payload)
 	default:
-		fmt.Fprintf(&b, ": key %s, payload %s", describeKey(metadata.PartitionKey), describePayload(payload))
+		said = sentence.Of("entryAlone", "{what}: key {key}, payload {payload}", said, describeKey(metadata.PartitionKey), describePayload(payload))
 	}
-	return b.String(), nil
+	return said, nil
 }
 
-// describeBatch shows the first messages of: size u32, SingleMessageMetadata, payload, and so on.
-func describeBatch(b *strings.Builder, metadata *pulsarpb.MessageMetadata, rest []byte) {
-	for number := range metadata.GetNumMessagesInBatch() {
+func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000") }
+
+var errSize = errors.New("its size is wrong")
+
+// describeBatch adds the first messages of: size u32, SingleMessageMetadata, payload, and so on.
+func describeBatch(said sentence.Sentence, metadata *pulsarpb.MessageMetadata, rest []byte) sentence.Sentence {
+	for number := range int(metadata.GetNumMessagesInBatch()) {
 		if number == describedMessages {
-			fmt.Fprintf(b, "\n        … and %d more", metadata.GetNumMessagesInBatch()-number)
-			return
+			return sentence.Of("batchMore", "{what}\n        … and {count} more", said, int(metadata.GetNumMessagesInBatch())-number)
 		}
 		single := &pulsarpb.SingleMessageMetadata{}
 		if len(rest) < 4 || int64(binary.BigEndian.Uint32(rest)) > int64(len(rest)-4) {
-			fmt.Fprintf(b, "\n        message %d is cut off", number)
-			return
+			return sentence.Of("batchCutOff", "{what}\n        message {number} is cut off", said, number)
 		}
 		size := 4 + int(binary.BigEndian.Uint32(rest))
-		if err := proto.Unmarshal(rest[4:size], single); err != nil || single.GetPayloadSize() < 0 || int(single.GetPayloadSize()) > len(rest)-size {
-			fmt.Fprintf(b, "\n        message %d cannot be read: %v", number, err)
-			return
+		err := proto.Unmarshal(rest[4:size], single)
+		if err == nil && (single.GetPayloadSize() < 0 || int(single.GetPayloadSize()) > len(rest)-size) {
+			err = errSize
+		}
+		if err != nil {
+			return sentence.Of("batchUnreadable", "{what}\n        message {number} cannot be read: {why}", said, number, err)
 		}
 		end := size + int(single.GetPayloadSize())
-		fmt.Fprintf(b, "\n        message %d: key %s, payload %s", number, describeKey(single.PartitionKey), describePayload(rest[size:end]))
+		said = sentence.Of("batchMessage", "{what}\n        message {number}: key {key}, payload {payload}", said, number, describeKey(single.PartitionKey), describePayload(rest[size:end]))
 		rest = rest[end:]
 	}
+	return said
 }
 
 func describeKey(key *string) string {
@@ -81,13 +86,13 @@ func describeKey(key *string) string {
 	return fmt.Sprintf("%q", *key)
 }
 
-func describePayload(payload []byte) string {
+func describePayload(payload []byte) any {
 	const limit = 60
 	switch {
 	case !utf8.Valid(payload):
-		return fmt.Sprintf("%d bytes", len(payload))
+		return sentence.Of("someBytes", "{count} {count|byte|bytes}", len(payload))
 	case len(payload) > limit:
-		return fmt.Sprintf("%q… (%d bytes)", strings.ToValidUTF8(string(payload[:limit]), ""), len(payload))
+		return sentence.Of("textBegins", "{begin}… ({count} {count|byte|bytes})", fmt.Sprintf("%q", strings.ToValidUTF8(string(payload[:limit]), "")), len(payload))
 	}
 	return fmt.Sprintf("%q", payload)
 }

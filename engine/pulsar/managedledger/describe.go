@@ -6,20 +6,21 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "twinlog/engine/pulsar/bookkeeperpb"
+	"twinlog/engine/sentence"
 )
 
 // DescribeCursorEntry says in words what the payload of an entry of a cursor's ledger holds: how far a subscription got.
-func DescribeCursorEntry(payload []byte) (string, error) {
+func DescribeCursorEntry(payload []byte) (sentence.Sentence, error) {
 	info := &pb.PositionInfo{}
 	if err := proto.Unmarshal(payload, info); err != nil {
-		return "", fmt.Errorf("a cursor's position: %w", err)
+		return sentence.Sentence{}, fmt.Errorf("a cursor's position: %w", err)
 	}
-	text := fmt.Sprintf("a subscription's position: all up to %d:%d is acknowledged", info.GetLedgerId(), info.GetEntryId())
+	said := sentence.Of("cursorAt", "a subscription's position: all up to {position} is acknowledged", fmt.Sprintf("%d:%d", info.GetLedgerId(), info.GetEntryId()))
 	if ranges := len(info.GetIndividualDeletedMessages()); ranges > 0 {
-		text += fmt.Sprintf(", and %d ranges behind it", ranges)
+		said = sentence.Of("cursorRanges", "{what}, and {count} {count|range|ranges} behind it", said, ranges)
 	}
 	if batches := len(info.GetBatchedEntryDeletionIndexInfo()); batches > 0 {
-		text += fmt.Sprintf(", and parts of %d batches", batches)
+		said = sentence.Of("cursorBatches", "{what}, and parts of {count} {count|batch|batches}", said, batches)
 	}
-	return text, nil
+	return said, nil
 }

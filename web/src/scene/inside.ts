@@ -63,6 +63,7 @@ export interface Frame {
   first: number;
   last: number;
   text?: string;
+  said?: Sentence;
   batch?: Batch;
 }
 

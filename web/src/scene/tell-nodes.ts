@@ -1,3 +1,4 @@
+import { saidText } from '../i18n/said';
 import type { State, TypedRecord } from '../trace/types';
 import type { Sentence, Told } from './story';
 
@@ -13,7 +14,7 @@ export function tellNode(record: TypedRecord, state: State): Told {
         case 'stopped':
           return { side, moment: 'fault', text: { key: 'story.nodeStopped', params: { node } } };
         case 'failed':
-          return { side, moment: 'fault', text: { key: 'story.nodeFailed', params: { node, detail: record.data.detail ?? '' } } };
+          return { side, moment: 'fault', text: { key: 'story.nodeFailed', params: { node, detail: saidText(record.data.why, record.data.detail ?? '') } } };
         case 'lost':
           return { side, moment: 'fault', text: { key: 'story.nodeLost', params: { node } } };
         default:

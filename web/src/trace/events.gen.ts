@@ -658,6 +658,8 @@ export interface NodeStopped {
   /** killed (a crash: no flush, no goodbye), stopped (orderly), failed (its own error), lost (others no longer see it) */
   reason: string;
   detail?: string;
+  /** Why is what Detail says, where it can be said in another language. */
+  why?: Sentence;
 }
 
 /** NodePaused: network and disk are frozen, as by SIGSTOP. */
@@ -711,6 +713,8 @@ export interface DamageFound {
   /** first byte of the frame (record batch, entry) that is damaged */
   position: number;
   reason: string;
+  /** Why is what Reason says, where it can be said in another language. */
+  why?: Sentence;
 }
 
 /**
