@@ -122,7 +122,10 @@ func (s *Server) serveClient(ctx context.Context, conn net.Conn) {
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return
 	}
-	c := &client{number: s.clientNumber.Add(1), conn: conn, out: newOutbox(), slots: make(chan struct{}, maxInFlight), gone: make(chan struct{}), mute: make(chan struct{})}
+	c := &client{
+		number: s.clientNumber.Add(1), conn: conn, out: newOutbox(),
+		slots: make(chan struct{}, maxInFlight), gone: make(chan struct{}), mute: make(chan struct{}),
+	}
 	s.tasks.Go(func() {
 		defer close(c.mute)
 		c.out.run(conn, c.gone, func(slots int) {

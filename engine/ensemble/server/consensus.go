@@ -45,6 +45,14 @@ const (
 	maxApply         = 8 << 20 // bytes that are applied in one go
 )
 
+// newConsensus is of a server that has heard from nobody.
+func newConsensus() consensus {
+	return consensus{
+		members: &raftpb.ConfState{}, silence: map[int32]time.Duration{}, heard: map[int32]hello{}, lastHeard: map[uint64]time.Time{},
+		introduced: map[int32]string{}, blank: map[int32]blankServer{},
+	}
+}
+
 func (o *owner) raftConfig(applied uint64) *raft.Config {
 	return &raft.Config{
 		ID: o.storage.raftID, ElectionTick: o.config.electionTicks(), HeartbeatTick: heartbeatTicks,

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.etcd.io/raft/v3/raftpb"
-
 	"twinlog/engine/ensemble/tree"
 	"twinlog/engine/sentence"
 	"twinlog/engine/trace"
@@ -78,7 +76,7 @@ func newOwner(ctx context.Context, s *Server, stored *storage, found recovered) 
 	o := &owner{
 		server: s, config: &s.config, log: s.config.Logger, tracer: s.config.Tracer, storage: stored,
 		watches: tree.NewWatches(), clients: map[int64]*client{}, session: map[int64]*client{},
-		nextID: firstSessionID(s.config.ID, nowMS()), nonce: found.nonce, tree: tree.New(), consensus: consensus{members: &raftpb.ConfState{}, heard: map[int32]hello{}, silence: map[int32]time.Duration{}, lastHeard: map[uint64]time.Time{}, blank: map[int32]blankServer{}, introduced: map[int32]string{}},
+		nextID: firstSessionID(s.config.ID, nowMS()), nonce: found.nonce, tree: tree.New(), consensus: newConsensus(),
 	}
 	o.transport = &transport{
 		config: o.config, log: o.log, tasks: &s.tasks, ctx: ctx, peers: map[int32]*peer{}, events: o.peerEvents(),

@@ -210,7 +210,8 @@ func (o *owner) applyMembers(entry *raftpb.Entry) error {
 	o.members = o.raft.ApplyConfChange(change)
 	o.snapshots.forced = true // one that joins must find itself in the snapshot
 	o.transport.connect(o.peerAddresses())
-	o.log.Info("members", "index", entry.GetIndex(), "joint", len(o.members.GetVotersOutgoing()) > 0, "voters", o.members.GetVoters(), "learners", o.members.GetLearners())
+	o.log.Info("members", "index", entry.GetIndex(), "joint", len(o.members.GetVotersOutgoing()) > 0,
+		"voters", o.members.GetVoters(), "learners", o.members.GetLearners())
 	o.fire(outcome, 0, o.causeOf(command))
 	if pending, isOwn := o.takePending(command); isOwn {
 		o.stream.held = append(o.stream.held, heldAnswer{pending, outcome})

@@ -176,7 +176,8 @@ func (o *owner) followers() (followers, synced int) {
 
 func (o *owner) configuration() string {
 	c := o.config
-	return fmt.Sprintf("clientPortAddress=%s\ntickTime=%d\nminSessionTimeout=%d\nmaxSessionTimeout=%d\nserverId=%d\nheartbeatInterval=%d\nelectionTimeout=%d\nmembership:\n%s\n",
+	return fmt.Sprintf("clientPortAddress=%s\ntickTime=%d\nminSessionTimeout=%d\nmaxSessionTimeout=%d\nserverId=%d\n"+
+		"heartbeatInterval=%d\nelectionTimeout=%d\nmembership:\n%s\n",
 		c.ClientAddress, c.TickTime.Milliseconds(), c.MinSessionTimeout.Milliseconds(), c.MaxSessionTimeout.Milliseconds(), c.ID,
 		c.HeartbeatInterval/time.Millisecond, c.ElectionTimeout/time.Millisecond, o.tree.Membership().Text())
 }
