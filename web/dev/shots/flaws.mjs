@@ -27,6 +27,13 @@ export function flaws(width) {
     range.selectNodeContents(node);
     const box = range.getBoundingClientRect();
     if (box.width < 2 || box.height < 2) continue;
+    // A node, a partition or a topic's name over two lines is read as two things.
+    for (const { 0: name, index } of node.data.matchAll(/[a-z]+(?:-[a-z]+)*-\d+/gi)) {
+      range.setStart(node, index);
+      range.setEnd(node, index + name.length);
+      const [first, ...more] = [...range.getClientRects()].filter(({ width: w }) => w > 1);
+      if (first && more.some(({ top }) => top > first.bottom - 2)) list.add(`broken name: “${short(node.data)}” in ${nameOf(element)}`);
+    }
     const size = parseFloat(getComputedStyle(element).fontSize);
     if (size < LEAST_PX) list.add(`small: ${size.toFixed(1)} px, ${nameOf(element)}`);
     // Cut by an ancestor that neither scrolls nor shows what goes beyond it. What can be scrolled to is not cut.

@@ -1,14 +1,7 @@
 import { tick as settled } from 'svelte';
-import { Anchors } from '../draw/anchors';
-import { drawLinks } from '../draw/links';
-import { drawPackets } from '../draw/packets';
-import { readPalette, type Palette } from '../draw/palette';
-import { Pixels } from '../draw/pixels';
-import { Sprites } from '../draw/sprites';
 import type { Light } from '../scene/invariants';
 import { concernedBy, NOTHING_CONCERNED, type Concerned } from '../scene/concerned';
 import { noFlow, PacketPool, packetsAt, type Flow, type PacketScene } from '../scene/packets';
-import type { DisturbedLink } from '../scene/links';
 import { paceOf } from '../scene/pace';
 import { keepUnchanged } from '../scene/unchanged';
 import { sceneOf, type Scene } from '../scene/scene';
@@ -22,6 +15,7 @@ import { recordsBetween } from './api';
 import { CatchUp } from './catch-up';
 import { CloserLook } from './closer.svelte';
 import { History } from './history.svelte';
+import { MovingPicture } from './moving-picture';
 import { Telling } from './telling';
 
 /** Milliseconds of wall clock that a message is drawn on its way, at least. */
@@ -29,8 +23,6 @@ const FLIGHT_MS = 500;
 /** Packets that are drawn at once; the rest is counted. */
 const PACKET_LIMIT = 2000;
 const STATUS_EVERY_MS = 1000;
-/** With reduced motion the canvas shows a new step this often. */
-const STEP_MS = 500;
 
 /** Where the clock is, for the timeline. */
 export interface Clock {
@@ -106,22 +98,14 @@ export class Classroom {
   private shown = this.live;
   private playback = this.livePlayback;
   private readonly stream: Connection;
-  private readonly anchors = new Anchors();
+  private readonly moving = new MovingPicture();
   private readonly packets = new PacketPool();
-  private context: CanvasRenderingContext2D | undefined;
-  private palette: Palette | undefined;
-  private pixels: Pixels | undefined;
-  private sprites: Sprites | undefined;
-  private linksShown = false;
-  private stillness = matchMedia('(prefers-reduced-motion: reduce)');
   private frame = 0;
   private lastFrame = 0;
   private lastScene = -Infinity;
   private sceneEvery = 0;
   private lastStatus = -Infinity;
-  private lastStep = -Infinity;
   private shownN = -1;
-  private canvasEmpty = false;
   private causesN = -1;
 
   private get store() {
@@ -184,23 +168,12 @@ export class Classroom {
 
   /** Gives the canvas that lies over the stage, and the stage whose places messages travel between. */
   attach(canvas: HTMLCanvasElement, stage: HTMLElement): () => void {
-    this.context = canvas.getContext('2d') ?? undefined;
-    this.canvasEmpty = false;
-    const detach = this.anchors.watch(stage, canvas);
-    this.repaint();
-    return () => {
-      detach();
-      this.context = undefined;
-    };
+    return this.moving.attach(canvas, stage);
   }
 
   /** The colours of the page have changed. */
   repaint(): void {
-    const { stage } = this.anchors;
-    if (!stage || !this.context) return;
-    this.palette = readPalette(stage, this.context);
-    this.sprites = undefined;
-    this.pixels = undefined;
+    this.moving.repaint();
   }
 
   retry(): void {
@@ -338,41 +311,10 @@ export class Classroom {
     const before = performance.now();
     this.playback.advance(now, elapsed, this.store.span);
     const n = this.playback.at ?? (this.store.span ? this.store.nAt(this.playback.time) : this.store.lastN);
-    const flying = this.draw(now);
+    const flying = this.moving.draw(now, () => this.packetsNow(), this.scene?.links ?? []);
     this.publish(now, n, flying);
     this.frames.count++;
     this.frames.spentMS += performance.now() - before;
-  }
-
-  private draw(now: number): PacketScene | undefined {
-    const { context, palette } = this;
-    if (!context || !palette) return undefined;
-    const still = this.stillness.matches;
-    if (still && now - this.lastStep < STEP_MS) return undefined;
-    this.lastStep = now;
-    const scene = this.packetsNow();
-    const links = this.scene?.links ?? [];
-    const empty = scene.packets.length === 0 && links.length === 0;
-    if (empty && this.canvasEmpty) return scene; // calm: nothing moves, nothing is drawn
-    this.canvasEmpty = empty;
-    this.anchors.measure(now);
-    this.paint(context, palette, scene, links, still);
-    return scene;
-  }
-
-  private paint(context: CanvasRenderingContext2D, palette: Palette, scene: PacketScene, links: readonly DisturbedLink[], still: boolean): void {
-    const { anchors } = this;
-    const { width, height } = context.canvas;
-    if (width === 0 || height === 0) return;
-    const fresh = this.pixels?.width !== width || this.pixels.height !== height;
-    if (fresh) this.pixels = new Pixels(width, height, (wide, high) => new ImageData(wide, high));
-    if (this.sprites?.ratio !== anchors.ratio) this.sprites = new Sprites(palette, anchors.ratio);
-    drawPackets(this.pixels!, scene.packets, anchors, this.sprites!, { still, keeps: anchors.keeps });
-    // Links are drawn over the pixels, so that these have to be put wherever a link is or was.
-    this.pixels!.show(context, fresh || this.linksShown || links.length > 0);
-    this.linksShown = links.length > 0;
-    context.setTransform(anchors.ratio, 0, 0, anchors.ratio, 0, 0);
-    drawLinks(context, links, anchors, palette);
   }
 
   private publishScene(n: number, elapsedMS: number): void {
@@ -381,7 +323,7 @@ export class Classroom {
     const before = performance.now();
     this.scene = keepUnchanged(this.scene, sceneOf(this.store.seek(n)));
     this.lights = keepUnchanged(this.lights, this.shown.invariants.at(n));
-    this.anchors.touch();
+    this.moving.touch();
     this.sceneEvery = paceOf({ records, elapsedMS, tookMS: 0 });
     // Svelte puts it into the document right after this frame's script.
     void settled().then(() => (this.sceneEvery = paceOf({ records, elapsedMS, tookMS: performance.now() - before })));
