@@ -20,7 +20,7 @@ export const actions = {
   'needs.bookkeeper': 'bookkeeper lies in bin/ of Apache Pulsar or Apache BookKeeper; it needs Java.',
   'needs.kcat': 'kcat is a package of most systems: apt install kcat, brew install kcat.',
   'needs.twinlog':
-    'bin/twinlog is the program that runs this classroom: type its commands in the folder where it was built. In Docker, docker compose exec pulsar-1 /twinlog stands in its place, and pulsar://pulsar-1:16650 behind --url.',
+    'bin/twinlog is the program that runs this classroom: type its commands in the folder where it was built. In Docker, docker compose exec pulsar-1 /twinlog stands in its place, with pulsar://pulsar-1:16650 behind --url, or ensemble-1:2181 behind --server.',
   'needs.linux': 'On the machine concerned, which runs Linux, as root.',
   'do.here': 'In this classroom',
   'do.done': 'Done: {action}',

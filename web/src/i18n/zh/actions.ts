@@ -21,7 +21,7 @@ export const actions: Translation<typeof en> = {
   'needs.bookkeeper': 'bookkeeper 在 Apache Pulsar 或 Apache BookKeeper 的 bin/ 目录里，需要 Java。',
   'needs.kcat': 'kcat 是多数系统都有的软件包：apt install kcat 或 brew install kcat。',
   'needs.twinlog':
-    'bin/twinlog 就是运行本教室的程序：请在构建它的目录里输入它的命令。在 Docker 里，改用 docker compose exec pulsar-1 /twinlog，--url 写 pulsar://pulsar-1:16650。',
+    'bin/twinlog 就是运行本教室的程序：请在构建它的目录里输入它的命令。在 Docker 里，改用 docker compose exec pulsar-1 /twinlog，--url 写 pulsar://pulsar-1:16650，--server 写 ensemble-1:2181。',
   'needs.linux': '在相关的 Linux 机器上，以 root 身份运行。',
   'do.here': '在本教室里',
   'do.done': '已完成：{action}',
