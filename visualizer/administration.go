@@ -26,6 +26,7 @@ type Administration interface {
 	CreatePulsarTopic(ctx context.Context, topic administration.PulsarTopic) (administration.PulsarTopic, error)
 	DeletePulsarTopic(ctx context.Context, topic string) error
 	ResetCursor(ctx context.Context, wanted administration.CursorReset) error
+	OffloadTopic(ctx context.Context, wanted administration.Offload) (administration.Offloaded, error)
 	UnloadBundle(ctx context.Context, wanted administration.PulsarBundle, destination string) error
 	SplitBundle(ctx context.Context, wanted administration.PulsarBundle) error
 }
@@ -53,6 +54,8 @@ func (s *Server) administrationTable() []route {
 			status: 200, answer: wire.Done{}, problems: []int{404, 409, 501}},
 		{method: "PUT", path: "/pulsar/cursors", about: "Moves a subscription's cursor to the beginning of what is stored, or past its end", handle: s.putCursor,
 			body: administration.CursorReset{}, status: 200, answer: wire.Done{}, problems: []int{404, 409, 501}},
+		{method: "POST", path: "/pulsar/offloads", about: "Copies closed ledgers of a topic to the medium of tiered storage", handle: s.postOffload,
+			body: administration.Offload{}, status: 200, answer: administration.Offloaded{}, problems: []int{404, 409, 501}},
 		{method: "POST", path: "/pulsar/bundles/:action", about: "unload a bundle, so that another broker owns it, or split it", handle: s.postBundleAction,
 			body: administration.PulsarBundle{}, status: 200, answer: wire.Done{}, problems: []int{404, 409, 501}},
 	}
@@ -146,6 +149,13 @@ func (s *Server) putCursor(c *gin.Context) {
 	var wanted administration.CursorReset
 	s.administer(c, http.StatusOK, &wanted, func(ctx context.Context, admin Administration) (any, error) {
 		return wire.Done{Done: "moved the cursor of " + wanted.Subscription + " on " + wanted.Topic}, admin.ResetCursor(ctx, wanted)
+	})
+}
+
+func (s *Server) postOffload(c *gin.Context) {
+	var wanted administration.Offload
+	s.administer(c, http.StatusOK, &wanted, func(ctx context.Context, admin Administration) (any, error) {
+		return admin.OffloadTopic(ctx, wanted)
 	})
 }
 

@@ -237,6 +237,10 @@ func (a *administrator) ResetCursor(_ context.Context, wanted administration.Cur
 	a.note("reset %s on %s to %s", wanted.Subscription, wanted.Topic, wanted.To)
 	return nil
 }
+func (a *administrator) OffloadTopic(_ context.Context, wanted administration.Offload) (administration.Offloaded, error) {
+	a.note("offload %+v", wanted)
+	return administration.Offloaded{}, nil
+}
 func (a *administrator) CreatePulsarTopic(_ context.Context, topic administration.PulsarTopic) (administration.PulsarTopic, error) {
 	a.note("create pulsar %+v", topic)
 	return topic, nil
@@ -283,6 +287,7 @@ func TestAdministration(t *testing.T) {
 		{"POST", "kafka/elections", `{}`, 400, "badRequest"},
 		{"PUT", "kafka/groups/billing/offsets", `{"topic":"orders","to":"earliest"}`, 200, "reset billing on orders to earliest"},
 		{"PUT", "pulsar/cursors", `{"topic":"orders","subscription":"audit","to":"latest"}`, 200, "reset audit on orders to latest"},
+		{"POST", "pulsar/offloads", `{"topic":"orders","keep":10}`, 200, "offload {Topic:orders Keep:10}"},
 		{"POST", "pulsar/topics", `{"name":"orders"}`, 201, "create pulsar {Name:orders Partitions:0}"},
 		{"DELETE", "pulsar/topics?name=orders", "", 200, "delete pulsar orders"},
 		{"POST", "pulsar/bundles/unload", `{"bundle":"0x00000000_0x40000000","destination":"pulsar-4"}`, 200, `unload 0x00000000_0x40000000 to "127.0.0.1:8083"`},

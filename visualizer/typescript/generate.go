@@ -41,7 +41,7 @@ var sources = []source{
 	{directory: "engine/sentence", nullable: true},
 	{directory: "engine/cluster", only: []string{"NodeStatus", "Corruption", "StoredFile"}},
 	{directory: "engine/administration", prefix: "Admin", nullable: true,
-		only: []string{"KafkaTopic", "Reassignment", "MovingPartition", "Election", "Elected", "PulsarTopic", "PulsarBundle", "OffsetReset", "CommittedOffset", "CursorReset"}},
+		only: []string{"KafkaTopic", "Reassignment", "MovingPartition", "Election", "Elected", "PulsarTopic", "PulsarBundle", "OffsetReset", "CommittedOffset", "CursorReset", "Offload", "Offloaded"}},
 	{directory: "engine/situation", prefix: "Situation", only: []string{"Text", "Summary", "StepStatus", "Run"}},
 	{directory: "engine/workload", prefix: "Workload", only: []string{"Spec", "Change", "Status", "Counts"}},
 	{directory: "labs/lab", prefix: "Lab", only: []string{"Verdict", "Step", "Outcome"}},

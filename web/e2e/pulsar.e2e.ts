@@ -145,6 +145,38 @@ describe('the death of a bundle’s owner', () => {
   });
 });
 
+describe('closed ledgers', () => {
+  it('are offloaded to the medium, are read from there, and leave the bookies', async () => {
+    const topic = 'persistent://public/default/demo-partition-0'; // whose subscription audit keeps everything
+    const closed = async () =>
+      Object.entries((await told()).pulsar.ledgers).filter(([, { state, cursor, managedLedger }]) => state === 'closed' && cursor === '' && managedLedger.endsWith('/demo-partition-0'));
+    const id = (await until(closed, (all) => all.length > 0, 'a closed ledger')).at(-1)![0];
+    await page.getByRole('button', { name: 'Act', exact: true }).click();
+    const panel = page.getByRole('complementary', { name: 'Do something to the clusters' });
+    await panel.locator('summary', { hasText: 'Pulsar-mode: topics and bundles' }).click();
+    const form = panel.getByRole('form', { name: 'Offload closed ledgers' });
+    await form.getByLabel('Topic').selectOption(topic);
+    await form.getByText('The same by command').click();
+    await form.getByText(/pulsar-admin --admin-url http:\S+ topics offload --size-threshold 0 persistent:\S+demo-partition-0/).waitFor();
+    await form.locator('button[type=submit]').click();
+    await form.getByText(/^Done/).waitFor();
+    await page.getByRole('button', { name: 'Act', exact: true }).click();
+    await page.getByText('on the medium (filesystem), and read from there; the bookies still have their copies').or(page.getByText('on the medium alone (filesystem)')).first().waitFor({ state: 'attached' });
+
+    const { nodes } = await told();
+    const admin = Object.entries(nodes).find(([name, { state }]) => name.startsWith('pulsar-') && state === 'running')![1].addresses.http;
+    const lag = (method: string, body?: string) => fetch(`http://${admin}/admin/v2/namespaces/public/default/offloadDeletionLagMs`, { method, body });
+    expect((await lag('PUT', '0')).status).toBe(204);
+    const alone = page.locator(`[data-place="medium/ledger ${id}"]`);
+    await alone.getByText('on the medium alone (filesystem)').waitFor();
+    expect(await page.locator(`[data-place$="/ledger ${id}"]`).count(), 'the stripes over the bookies are gone').toBe(1);
+    expect((await told()).pulsar.ledgers[id]).toMatchObject({ ensembles: [], offload: { medium: 'filesystem', complete: true, deletedFromBookies: true } });
+    expect((await lag('DELETE')).status).toBe(204);
+    await shoot(page, 'pulsar-offloaded');
+    await page.getByText(`so the bookies drop theirs`).first().waitFor({ state: 'attached' });
+  });
+});
+
 describe('a bookie whose disk is full', () => {
   const fault = (node: string, full: boolean) => fetch(new URL(`api/v1/disks/${node}`, classroom.url), { method: 'PUT', body: JSON.stringify({ full }) });
 

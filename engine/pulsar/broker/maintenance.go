@@ -264,6 +264,7 @@ func (t *topic) applyPolicies(policies Policies) {
 	if t.log != nil {
 		t.log.SetRetention(retention(policies))
 		t.log.SetOffloadPolicy(t.broker.offloadPolicy(policies))
+		t.log.CheckOffload()
 		if policies.deduplicates() != (t.dedup != nil) && !t.closing {
 			// The topic is loaded again, and learns then what its producers sent last.
 			t.broker.topics.closeLater(t, trace.ReasonPolicies)

@@ -25,6 +25,7 @@ export function concernedBy(record: TypedRecord, state: State): Concerned {
   for (const one of [path, subject]) if (typeof one === 'string' && one.startsWith('/')) places.add(`znode/${one}`);
   if (typeof namespace === 'string' && typeof bundle === 'string') places.add(`bundle/${namespace}/${bundle}`);
   const known = typeof ledger === 'number' ? state.pulsar.ledgers[ledger] : undefined;
+  if (known?.offload) places.add(`medium/ledger ${String(ledger)}`);
   if (known) for (const { node } of Object.values(state.pulsar.bookies)) places.add(`${node}/ledger ${String(ledger)}`);
   if (record.kind === 'kafka.controllerElected' || record.kind === 'kafka.controllerResigned') places.add('znode//controller');
   return { nodes: [...nodes].filter((node) => node !== '' && !isClient(node)), places: [...places] };

@@ -3,7 +3,7 @@ import { own } from '../trace/reduce/maps';
 import type { KafkaPartition, Link, State } from '../trace/types';
 import { restorationText } from './autorecovery';
 import { isInternal, kafkaScene } from './kafka';
-import { ledgersScene, type LedgerRow } from './ledgers';
+import { type LedgerRow, ledgersScene, offloadText } from './ledgers';
 import { byName, sortedEntries } from './order';
 import { named, replicaOf, topicNamed, type NamedThing, type Thing } from './things';
 
@@ -211,7 +211,16 @@ function topicFacts(state: State, name: string): Fact[] | undefined {
     { label: 'fact.producers', lines: sortedEntries(topic.producers).map(([producer, address]) => `${producer} ${address}`) },
     { label: 'fact.subscriptions', things: sortedEntries(topic.subscriptions).map(([subscription]) => ({ name: subscription, thing: { type: 'subscription', topic: name, subscription } })) },
     { label: 'table.ledgers', things: topic.ledgers.map((ledger) => named({ type: 'ledger', ledger })) },
+    ...offloadedOf(state, topic.ledgers),
   ];
+}
+
+/** Of a topic's ledgers, those on the medium of tiered storage. */
+function offloadedOf(state: State, ledgers: readonly number[]): Fact[] {
+  const whole = ledgers.filter((ledger) => own(state.pulsar.ledgers, ledger)?.offload?.complete);
+  const alone = whole.filter((ledger) => own(state.pulsar.ledgers, ledger)?.offload?.deletedFromBookies);
+  if (whole.length === 0) return [];
+  return [{ label: 'fact.offload', value: { key: 'fact.offloadedLedgers', params: { count: whole.length, of: ledgers.length, alone: alone.length } } }];
 }
 
 function subscriptionFacts(state: State, topic: string, name: string): Fact[] | undefined {
@@ -251,7 +260,9 @@ function ledgerFacts(state: State, id: number): Fact[] | undefined {
     { label: 'table.topic', things: topic ? [named({ type: 'topic', topic })] : [] },
     { label: 'fact.cursor', value: ledger.cursor || undefined },
     { label: 'fact.writer', things: node(ledger.writer) },
-    { label: 'fact.quorum', value: { key: 'storage.quorum', params: { ensemble: row.ensembleSize, write: row.writeQuorum, ack: row.ackQuorum } } },
+    { label: 'fact.quorum', value: row.offload?.alone ? undefined : { key: 'storage.quorum', params: { ensemble: row.ensembleSize, write: row.writeQuorum, ack: row.ackQuorum } } },
+    ...(row.offload ? [{ label: 'fact.offload' as Key, value: offloadText(row.offload) as Param }] : []),
+    ...(ledger.offload?.object ? [{ label: 'fact.object' as Key, code: ledger.offload.object }] : []),
     { label: 'fact.lastAddConfirmed', value: ledger.lastAddConfirmed < 0 ? { key: 'fact.none' } : ledger.lastAddConfirmed },
     ...(ledger.state === 'closed' ? [{ label: 'table.lastEntry' as Key, value: (ledger.lastEntry < 0 ? { key: 'ledger.empty' } : ledger.lastEntry) as Param }, { label: 'fact.length' as Key, value: ledger.length }] : []),
     { label: 'fact.ensembles', lines: row.changes.map((change): Text => ({ key: 'storage.change', params: { entry: change.firstEntry, bookies: change.bookies } })) },

@@ -1,3 +1,4 @@
+import type { Text } from '../i18n/message';
 import { own } from '../trace/reduce/maps';
 import type { Ledger, State } from '../trace/types';
 import { restorationOf, type Restoration } from './autorecovery';
@@ -42,6 +43,15 @@ export interface Fragment {
   to: number;
 }
 
+/** Where a ledger is besides bookies, or instead of them. */
+export interface Offloading {
+  medium: string;
+  /** It is whole there, and is read from there. */
+  complete: boolean;
+  /** The bookies have dropped it. */
+  alone: boolean;
+}
+
 export interface LedgerRow {
   id: number;
   /** What the ledger belongs to: a topic's name, or a cursor. */
@@ -65,6 +75,8 @@ export interface LedgerRow {
   underReplicated: number;
   /** While autorecovery has it marked: what it does about it. */
   restoration: Restoration | undefined;
+  /** On the medium of tiered storage, or on its way there. */
+  offload: Offloading | undefined;
   /** By bookie node name; only bookies that are or were in the ensemble. */
   stripes: Record<string, { inEnsemble: boolean; fenced: boolean; cells: StripeCell[] }>;
 }
@@ -75,6 +87,11 @@ export interface LedgersScene {
   ledgers: LedgerRow[];
   /** Ledgers of topics and cursors with such fragments. */
   underReplicated: number;
+}
+
+/** What is said of a ledger's place on the medium. */
+export function offloadText({ medium, complete, alone }: Offloading): Text {
+  return { key: alone ? 'storage.mediumAlone' : complete ? 'storage.offloaded' : 'storage.offloading', params: { medium } };
 }
 
 /** Entries of a ledger that its row shows. */
@@ -167,6 +184,7 @@ function ledgerRow(id: number, ledger: Ledger, nameOf: Map<string, string>, gone
     fragments,
     underReplicated: lackingFragments(fragments),
     restoration: restorationOf(ledger, named),
+    offload: ledger.offload && { medium: ledger.offload.medium, complete: ledger.offload.complete, alone: ledger.offload.deletedFromBookies },
     stripes: stripes(ledger, changes, last, named),
   };
 }

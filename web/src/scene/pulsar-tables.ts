@@ -95,6 +95,8 @@ export function pulsarFindings({ pulsar, storage }: Scene): Text[] {
       told.push({ key: 'sentence.subscription', params: { subscription: name, topic: topic.label, type: type || '–', backlog, consumers: who } });
     }
   }
+  const onMedium = storage.ledgers.filter(({ offload }) => offload?.complete);
+  if (onMedium.length > 0) told.push({ key: 'sentence.offloaded', params: { count: onMedium.length, alone: onMedium.filter(({ offload }) => offload?.alone).length } });
   const readOnly = storage.bookies.filter((bookie) => bookie.readOnly).map(({ name }) => name);
   if (readOnly.length > 0) told.push({ key: 'sentence.readOnlyBookies', params: { bookies: readOnly } });
   if (storage.ledgers.length === 0) return told;

@@ -2,6 +2,7 @@ import type { Key, Param, Text } from '../i18n/message';
 import { ensembleTables } from './ensemble-tables';
 import type { LogStrip } from './kafka';
 import { kafkaTables } from './kafka-tables';
+import { offloadText } from './ledgers';
 import { pulsarTables } from './pulsar-tables';
 import type { Scene } from './scene';
 
@@ -101,7 +102,7 @@ function ledgerTable({ storage }: Scene): Table {
       ledger.label,
       { key: `ledger.${ledger.state}` as Key },
       ledger.end < 0 ? { key: 'ledger.empty' } : ledger.end,
-      ledger.changes.at(-1)?.bookies ?? [],
+      ledger.offload?.alone ? offloadText(ledger.offload) : (ledger.changes.at(-1)?.bookies ?? []),
     ]),
   };
 }

@@ -1635,6 +1635,23 @@ export interface AdminKafkaTopic {
   configs: Record<string, string> | null;
 }
 
+/** Offload says which ledgers of a topic are to be copied to the medium of tiered storage. */
+export interface AdminOffload {
+  /** orders, or persistent://public/default/orders; of a partitioned one, one partition */
+  topic: string;
+  /** Keep is how many bytes of the newest ledgers may stay in bookies alone (--size-threshold); the ledger that takes the adds always does. */
+  keep: number;
+}
+
+/** Offloaded is what became of it. */
+export interface AdminOffloaded {
+  topic: string;
+  /** the first one that is not offloaded */
+  ledger: number;
+  /** SUCCESS, or RUNNING when it takes longer than the answer */
+  status: string;
+}
+
 /** OffsetReset says where a consumer group is to go on reading a topic, as kafka-consumer-groups.sh --reset-offsets does. */
 export interface AdminOffsetReset {
   topic: string;

@@ -1,10 +1,11 @@
 import type { Scene } from '../scene';
+import { topicNamed } from '../things';
 import { choices, text, type Action, type Addresses } from './action';
 
 const admin = (at: Addresses) => `pulsar-admin --admin-url ${at.pulsarAdmin}`;
 
 export function pulsarActions(scene: Scene): Action[] {
-  return [create(), remove(scene), cursor(scene), unload(scene), split(scene)];
+  return [create(), remove(scene), cursor(scene), offload(scene), unload(scene), split(scene)];
 }
 
 /** "orders" is short for a topic of public/default. */
@@ -60,6 +61,26 @@ function cursor(scene: Scene): Action {
       if (!of) return '';
       const what = text(values, 'to') === 'latest' ? 'clear-backlog' : 'reset-cursor';
       return `${admin(at)} topics ${what} ${of.topic} -s ${of.subscription}${what === 'reset-cursor' ? ' -t 520w' : ''}`;
+    },
+  };
+}
+
+/** Each partition is a managed ledger of its own, and pulsar-admin offloads one at a time. */
+function offload(scene: Scene): Action {
+  const topics = [...scene.pulsar.brokers.flatMap((broker) => broker.topics), ...scene.pulsar.unowned].map(({ topic }) => topic).filter((topic) => topic.startsWith('persistent://'));
+  const names = topics.sort();
+  // What has closed ledgers comes first to mind.
+  const closed = new Set(scene.storage.ledgers.filter(({ state, cursor: of, offload: on }) => state === 'closed' && of === '' && !on).map(({ managedLedger }) => topicNamed(managedLedger)));
+  return {
+    id: 'pulsar-offload', title: 'do.offload', help: 'do.offloadHelp', button: 'do.offloadNow',
+    fields: [
+      { name: 'topic', label: 'do.topic', type: 'choice', options: choices(names), initial: names.find((name) => closed.has(name)) ?? names[0] ?? '' },
+      { name: 'keep', label: 'do.offloadKeep', type: 'number', initial: 0, min: 0, max: 1e9 },
+    ],
+    requests: (values) => (text(values, 'topic') ? [{ method: 'POST', path: 'pulsar/offloads', body: { topic: text(values, 'topic'), keep: Number(values.keep) * 1024 } }] : []),
+    command: (values, at) => {
+      const topic = text(values, 'topic');
+      return `${admin(at)} topics offload --size-threshold ${values.keep ? `${values.keep}K` : 0} ${topic}\n${admin(at)} topics offload-status -w ${topic}`;
     },
   };
 }
