@@ -38,8 +38,13 @@ describe('the timeline', () => {
     const focused = await page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? '');
     expect(focused).toMatch(/^\d\d:\d\d:\d\d\.\d{3}, /);
     await page.locator('.tip').waitFor();
-    await page.keyboard.press('Enter');
-    await page.locator('[data-mode="paused"]').waitFor();
+    // Of a long run, the first marks are of the part before the one at hand: the last one is where the page has been.
+    const enter = async () => {
+      await marks.locator('button').last().focus();
+      await page.keyboard.press('Enter');
+      return page.locator('[data-mode="paused"]').count();
+    };
+    await until(enter, (paused) => paused > 0, 'the clock stands at a mark');
     expect(await violations(page)).toEqual([]);
   });
 
@@ -210,6 +215,35 @@ describe('a page that is opened late', () => {
     release();
     await progress.waitFor({ state: 'detached' });
     await other.getByRole('region', { name: 'What happened' }).getByRole('button', { name: /bookie-3 crashed/ }).waitFor();
+    await other.close();
+  });
+});
+
+describe('a page that is opened late in a long run', () => {
+  it('tells what mattered before the part that it has, and goes there', async () => {
+    const other = await newPage(browser);
+    // What it gets of a long run under load: a part in which nothing but traffic happened.
+    await other.route('**/api/v1/cluster?from=*', (route) => route.continue({ url: route.request().url().replace(/from=\d+/, 'from=999999999') }));
+    await other.goto(`${classroom.url}?lang=en`);
+    const list = other.getByRole('region', { name: 'What happened' });
+    const killed = list.getByRole('button', { name: /bookie-3 crashed.*before the part that is at hand/ }).first();
+    await killed.waitFor();
+    await list.getByText(/^The part of the run that is at hand begins here/).waitFor();
+    const marks = other.getByRole('toolbar', { name: /^Faults, actions and changes/ });
+    await marks.getByRole('button', { name: /before the part that is at hand/ }).first().waitFor();
+    expect(await violations(other)).toEqual([]);
+    await shoot(other, 'earlier-en-light');
+    await other.getByRole('button', { name: 'Story', exact: true }).click();
+    const rows = other.getByRole('region', { name: 'What happened, in its order' });
+    await rows.locator('.row.apart').last().waitFor();
+    await shoot(other, 'earlier-story-en-light');
+    await other.getByRole('button', { name: 'Picture', exact: true }).click();
+    const n = Number(/\d+/.exec((await killed.locator('xpath=..').locator('.look').getAttribute('aria-label'))!)![0]);
+    await killed.click();
+    await other.getByRole('status').filter({ hasText: 'Recorded run' }).waitFor();
+    await atRecord(other, n);
+    await other.getByRole('group', { name: /^bookie-3, killed/ }).waitFor();
+    await shoot(other, 'earlier-opened-en-light');
     await other.close();
   });
 });
