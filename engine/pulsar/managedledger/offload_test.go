@@ -12,12 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"twinlog/engine/media"
 	"twinlog/engine/pulsar/bookkeeper/metadata"
 	"twinlog/engine/pulsar/managedledger"
 	"twinlog/engine/trace"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // steps counts what a broker does to the medium and to ZooKeeper, and lets the broker die at one of these steps: before it is done, or
