@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openBrowser, openClassroom, openPage, shoot, violations, type TestClassroom } from './classroom';
+import { openBrowser, openClassroom, openPage, shoot, until, violations, type TestClassroom } from './classroom';
 import { ask, atRecord } from './trace';
 
 let classroom: TestClassroom;
@@ -25,12 +25,17 @@ afterAll(async () => {
 });
 
 /** A row that is scrolled half-way behind the lanes' names is no small target: it is read where it stands whole. */
-const toWholeRows = (shown: Page) =>
-  shown.locator('.row').first().evaluate((row) => {
-    let frame = row.parentElement;
-    while (frame && getComputedStyle(frame).overflowY !== 'scroll') frame = frame.parentElement;
-    frame?.scrollTo(0, 0);
-  });
+async function toWholeRows(shown: Page): Promise<void> {
+  const frame = shown.locator('.sequence .scroll');
+  const scrolled = () =>
+    frame.evaluate(async (element) => {
+      element.scrollTo(0, 0);
+      // The view brings the row of the instant shown into sight once it is drawn.
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      return element.scrollTop;
+    });
+  await until(scrolled, (top) => top === 0, 'the list stands at its beginning');
+}
 
 const list = () => page.getByRole('region', { name: 'What happened, in its order' });
 const elected = () => list().getByRole('button', { name: /won the race for \/controller and is controller of epoch ([2-9]|\d\d+)/ }).last();

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { PATIENCE_MS } from './patience.js';
 
 /** A record as the API gives it. */
 export interface TraceLine {
@@ -42,7 +43,8 @@ export async function shownN(page: Page): Promise<number> {
 }
 
 export async function atRecord(page: Page, n: number): Promise<void> {
-  await page.locator(`[role=group][data-n="${n}"][data-mode="paused"]`).waitFor({ state: 'attached' });
+  // A page that is opened at it fetches and folds the run first.
+  await page.locator(`[role=group][data-n="${n}"][data-mode="paused"]`).waitFor({ state: 'attached', timeout: 2 * PATIENCE_MS });
   // The picture of an instant is made before the clock says so, and stands one frame later.
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
