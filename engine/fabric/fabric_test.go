@@ -74,11 +74,19 @@ func TestNodesInTwoProcesses(t *testing.T) {
 		setLink(t, f, "a", "b", fabric.Link{Delay: delay})
 		setLink(t, f, "b", "a", fabric.Link{Cut: true})
 	}
-	start := time.Now()
-	write(t, near, "x")
-	readN(t, far, 1)
-	if took := time.Since(start); took < delay || took > 2*delay-time.Millisecond {
-		t.Fatalf("a delay of %v took %v", delay, took)
+	// Delayed once, not by both sides: then none would be as fast, whatever else the machine does.
+	fastest := time.Hour
+	for tries := 0; tries < 10 && fastest >= 2*delay; tries++ {
+		start := time.Now()
+		write(t, near, "x")
+		readN(t, far, 1)
+		fastest = min(fastest, time.Since(start))
+		if fastest < delay {
+			break
+		}
+	}
+	if fastest < delay || fastest >= 2*delay {
+		t.Fatalf("a delay of %v took %v", delay, fastest)
 	}
 	write(t, far, "y")
 	expectSilence(t, near)
