@@ -228,7 +228,7 @@ describe('a page that is opened late in a long run', () => {
     const list = other.getByRole('region', { name: 'What happened' });
     const killed = list.getByRole('button', { name: /bookie-3 crashed.*before the part that is at hand/ }).first();
     await killed.waitFor();
-    await list.getByText(/^The part of the run that is at hand begins here/).waitFor();
+    await list.getByText(/^At hand from here: record/).waitFor();
     const marks = other.getByRole('toolbar', { name: /^Faults, actions and changes/ });
     await marks.getByRole('button', { name: /before the part that is at hand/ }).first().waitFor();
     expect(await violations(other)).toEqual([]);

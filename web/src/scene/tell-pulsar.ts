@@ -1,3 +1,4 @@
+import { brokerAt } from '../trace/reduce/pulsar';
 import type { State, TypedRecord } from '../trace/types';
 import { topicLabel } from './pulsar';
 import type { Told } from './story';
@@ -15,7 +16,7 @@ export function tellPulsar(record: TypedRecord, state: State): Told {
       return { side, moment: 'ownership', text: { key: 'story.bundleReleased', params: { node, bundle: record.data.bundle } } };
     case 'pulsar.lookupAnswered':
       if (record.data.result !== 'redirect') return undefined;
-      return { side, moment: 'ownership', text: { key: 'story.lookupRedirected', params: { node, topic: topicLabel(record.data.topic), url: record.data.url } } };
+      return { side, moment: 'ownership', text: { key: 'story.lookupRedirected', params: { node, topic: topicLabel(record.data.topic), target: brokerAt(state, record.data.url) || record.data.url } } };
     case 'pulsar.topicLoaded':
       return { side, moment: 'ownership', text: { key: 'story.topicLoaded', params: { node, topic: topicLabel(record.data.topic) } } };
     case 'pulsar.topicUnloaded':

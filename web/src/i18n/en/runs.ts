@@ -51,7 +51,7 @@ export const runs = {
   'begin.percent': '{percent}%',
   'begin.failed': 'What happened before this page was opened could not be fetched.',
   'begin.again': 'Try again',
-  'begin.part': 'The part of the run that is at hand begins here: record {n}, {time}.',
+  'begin.part': 'At hand from here: record {n}, {time}.',
   'begin.earlier': 'Open the part before it',
   'begin.whole': 'The run begins here.',
   'run.banner': 'Recorded run “{name}”, begun {time}. The clusters run on unseen.',

@@ -52,7 +52,7 @@ export const runs: Translation<typeof en> = {
   'begin.percent': '{percent}%',
   'begin.failed': '没能取回打开本页之前发生的事。',
   'begin.again': '再试一次',
-  'begin.part': '已载入的部分从这里开始：第 {n} 条记录，{time}。',
+  'begin.part': '已载入从第 {n} 条记录（{time}）起的部分。',
   'begin.earlier': '打开更早的部分',
   'begin.whole': '运行从这里开始。',
   'run.banner': '正在看运行记录“{name}”，始于 {time}。集群仍在继续运行，只是没有显示。',

@@ -129,7 +129,7 @@ function noLoad() {
 }
 
 /** The broker that serves clients at a URL: the one that it registered, or the address of one of its listeners. */
-function brokerAt(state: State, url: string): string {
+export function brokerAt(state: State, url: string): string {
   const address = url.startsWith('pulsar://') ? url.slice('pulsar://'.length) : url;
   for (const [name, broker] of Object.entries(state.pulsar.brokers).sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (broker.url === url) return name;
