@@ -8,7 +8,7 @@ export const notes: Translation<typeof en> = {
   'note.back': '返回',
   'note.close': '关闭笔记',
   'note.lab': '做这个实验',
-  'note.line': '第 {line} 行',
+  'note.line': '第\u00a0{line}\u00a0行',
   'note.wholeFile': '显示整个文件',
   'note.unavailable': '无法读取：{detail}',
 };
