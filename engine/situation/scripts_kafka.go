@@ -124,7 +124,7 @@ var zombieController = script{
 		ID: "zombie-controller", Side: "kafka",
 		Title: Text{EN: "A zombie controller", ZH: "僵尸 controller"},
 		About: Text{
-			EN: "The controller has a request on its way when its process stops for longer than its session lasts, as in a long garbage collection. Another broker becomes the controller with a higher epoch. The old one's request arrives all the same, with the old epoch, and is refused: an order of a controller that is none any more does no harm.",
+			EN: "The controller has a request on its way when its process stops for longer than its session lasts, as in a long garbage collection. Another broker becomes the controller with a higher epoch. The old one's request arrives all the same, with the old epoch, and is refused: an order from a former controller does no harm.",
 			ZH: "controller 有一个请求还在路上，进程却停顿得超过了会话超时，就像一次漫长的垃圾回收。另一个 broker 以更高的 epoch 成为 controller。旧 controller 的请求后来还是到了，但带着旧 epoch，于是被拒绝：已卸任的 controller 的命令不会造成破坏。",
 		},
 		Steps: []Text{

@@ -460,7 +460,7 @@ export const zh: Catalogue = {
   'command.title': '用命令完成同样的操作',
   'command.real': '在真实集群上',
   'command.onMachine': '在 {node} 所在的机器上执行；双向时在另一台上也要执行。',
-  'command.here': '在这个课堂里',
+  'command.here': '在本教室里',
   'command.copy': '复制：{what}',
   'command.copied': '已复制',
 

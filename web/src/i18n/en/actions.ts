@@ -33,7 +33,7 @@ export const actions = {
   'do.topic': 'Topic',
   'do.partition': 'Partition',
   'do.partitions': 'Partitions',
-  'do.partitionsInAll': 'Partitions in all (0: as now)',
+  'do.partitionsInAll': 'Partitions\u00a0in\u00a0all (0:\u00a0as\u00a0now)',
   'do.partitionsOrNone': 'Partitions (0:\u00a0not\u00a0partitioned)',
   'do.replicas': 'Replicas',
   'do.configs': 'Configs, name=value',

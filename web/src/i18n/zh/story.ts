@@ -25,7 +25,7 @@ export const story: Translation<typeof en> = {
   'sequence.effect': '由选中的事件引发',
   'sequence.toCome': '尚未发生',
   'sequence.picked': '选中：{sentence}',
-  'sequence.inPicture': '在图中查看',
+  'sequence.inPicture': '在画面中查看',
   'sequence.look': '查看内部',
   'sequence.release': '取消选中',
   'story.apart': '在已载入的部分之前',

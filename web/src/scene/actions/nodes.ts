@@ -40,14 +40,14 @@ export function nodeActions(scene: Scene): Action[] {
 
 const ADDED: Record<string, string> = {
   ensemble: 'zkCli.sh reconfig -add server.4=HOST:2888:3888;2181',
-  kafka: '# with a broker.id of its own\nbin/kafka-server-start.sh -daemon config/server-4.properties',
+  kafka: '# server-4.properties: broker.id=4\nbin/kafka-server-start.sh -daemon config/server-4.properties',
   pulsar: 'bin/pulsar-daemon start broker',
   bookie: 'bin/pulsar-daemon start bookie',
 };
 
 const REMOVED: Record<string, (id: string) => string> = {
   ensemble: (id) => `zkCli.sh reconfig -remove ${id}`,
-  kafka: () => '# after its partitions were moved away\nbin/kafka-server-stop.sh',
+  kafka: () => 'bin/kafka-server-stop.sh',
   pulsar: () => 'bin/pulsar-daemon stop broker',
   bookie: (id) => `bookkeeper shell decommissionbookie -bookieid bookie-${id}:3181`,
 };
