@@ -52,7 +52,7 @@ func (k *notables) take(n uint64, record *trace.Record, text []byte, state *worl
 
 // size is what a record counts for, in bytes.
 func (one notable) size() int {
-	size := len(one.text) + len(one.names.Role) + len(one.names.Client) + len(one.names.Consumer) + len(one.names.ManagedLedger)
+	size := len(one.text) + len(one.names.Role) + len(one.names.Client) + len(one.names.Consumer) + len(one.names.ManagedLedger) + len(one.names.Broker)
 	for address, node := range one.names.Bookies {
 		size += len(address) + len(node)
 	}
@@ -99,6 +99,10 @@ func namesFor(record *trace.Record, state *world.State) wire.NotableNames {
 	case trace.WatchFired:
 		if session := state.Ensemble.Sessions[event.Session]; session != nil {
 			names.Client = session.Client
+		}
+	case trace.PulsarLookupAnswered:
+		if lookups := state.Pulsar.Lookups; len(lookups) > 0 {
+			names.Broker = lookups[len(lookups)-1].Target // the state after the record: the last lookup is its own
 		}
 	case trace.PulsarActiveConsumerChanged:
 		names.Consumer = consumerName(event, state)

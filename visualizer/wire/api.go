@@ -90,6 +90,8 @@ type NotableNames struct {
 	Consumer string `json:"consumer,omitempty"`
 	// ManagedLedger is whose the ledger is.
 	ManagedLedger string `json:"managedLedger,omitempty"`
+	// Broker is the node that a lookup sends its client on to.
+	Broker string `json:"broker,omitempty"`
 	// Bookies: from address to node.
 	Bookies map[string]string `json:"bookies,omitempty"`
 }

@@ -18,11 +18,12 @@ export function earlierSentences(notable: readonly WireNotable[]): Sentence[] {
   });
 }
 
-function stateNaming({ node, data }: TypedRecord, { role, client, consumer, managedLedger, bookies = {} }: WireNotableNames): State {
+function stateNaming({ node, data }: TypedRecord, { role, client, consumer, managedLedger, broker, bookies = {} }: WireNotableNames): State {
   const state = emptyState();
   if (role) state.nodes[node] = { role } as State['nodes'][string];
   for (const [address, name] of Object.entries(bookies)) state.pulsar.bookies[address] = { node: name } as Bookie;
-  const about = data as { session?: string; ledger?: number; topic?: string; subscription?: string; consumer?: string };
+  const about = data as { session?: string; ledger?: number; topic?: string; subscription?: string; consumer?: string; url?: string };
+  if (broker && about.url) state.pulsar.brokers[broker] = { url: about.url } as State['pulsar']['brokers'][string];
   if (client && about.session) state.ensemble.sessions[about.session] = { client } as Session;
   if (managedLedger && about.ledger !== undefined) state.pulsar.ledgers[about.ledger] = { managedLedger } as Ledger;
   if (consumer && about.topic && about.subscription && about.consumer) {

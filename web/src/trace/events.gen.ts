@@ -2126,6 +2126,8 @@ export interface WireNotableNames {
   consumer?: string;
   /** ManagedLedger is whose the ledger is. */
   managedLedger?: string;
+  /** Broker is the node that a lookup sends its client on to. */
+  broker?: string;
   /** Bookies: from address to node. */
   bookies?: Record<string, string>;
 }
