@@ -14,11 +14,13 @@ afterEach(() => {
   if (mounted) void unmount(mounted);
   document.body.replaceChildren();
   vi.restoreAllMocks();
+  vi.unstubAllGlobals();
 });
 
 /** The list shows five rows. */
 function show(shownN: number, follows: boolean, told = sentences, beginning: Beginning = { of: 'whole' }) {
   const props = $state({ sentences: told, firstN: 0, dropped: 0, shownN, follows, standing: undefined as Standing | undefined, pick: () => {}, look: () => {}, beginning, earlier: undefined as (() => void) | undefined, again: () => {} });
+  vi.stubGlobal('ResizeObserver', class { observe() {} unobserve() {} disconnect() {} });
   vi.spyOn(Element.prototype, 'getBoundingClientRect').mockImplementation(function (this: Element) {
     if (this.tagName !== 'LI') return { top: 0, bottom: 5 * ROW, height: 5 * ROW } as DOMRect;
     const top = [...this.parentElement!.children].indexOf(this) * ROW - this.parentElement!.scrollTop;
