@@ -25,7 +25,7 @@ export const actions = {
   'do.here': 'In this classroom',
   'do.done': 'Done: {action}',
   'do.heal': 'Put everything right',
-  'do.healHelp': 'All links and disks healthy, all nodes running again.',
+  'do.healHelp': 'Heals all links and disks, and starts all nodes again.',
   'do.running': 'Running',
   'do.noneRunning': 'Nothing is producing or consuming.',
   'do.stopWorkload': 'Stop {topic}',

@@ -26,7 +26,7 @@ export const actions: Translation<typeof en> = {
   'do.here': '在本教室里',
   'do.done': '已完成：{action}',
   'do.heal': '全部恢复正常',
-  'do.healHelp': '所有链路和磁盘恢复正常，所有节点重新运行。',
+  'do.healHelp': '让所有链路和磁盘恢复正常，让所有节点重新运行。',
   'do.running': '正在运行',
   'do.noneRunning': '没有生产者，也没有消费者。',
   'do.stopWorkload': '停止 {topic}',
