@@ -42,8 +42,8 @@ func (c *Coordinator) handleOffsetCommit(r *reactor.Request) {
 		commit := g.BeginCommit(offsets)
 		c.append(g.partition, list, func(err *kerr.Error, now time.Time) {
 			g.EndCommit(commit, err == nil)
+			c.after(g, now) // told before it is answered: whoever has the answer finds it in the trace
 			respond(commitError(err))
-			c.after(g, now)
 		})
 		c.after(g, now)
 	}, respond)
