@@ -22,9 +22,11 @@ const eventsChecked = 20_000
 type checkedRecords struct {
 	logger *slog.Logger
 
-	mu    sync.Mutex
+	mu    sync.Mutex // never held while records are read: who takes them must not wait
 	kept  int
 	lanes map[string][]*checkedRecord // by kind and topic, oldest first
+
+	reading sync.Mutex // whoever holds it reads records, all of which are shared
 }
 
 // checkedRecord is a record as it came, until somebody wants to see it.
@@ -78,22 +80,30 @@ func laneOf(record *trace.Record) string {
 
 // after returns those that follow n, oldest first.
 func (c *checkedRecords) after(n uint64) []observe.Event {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	events := []observe.Event{}
-	for _, lane := range c.lanes {
-		from, _ := slices.BinarySearchFunc(lane, n+1, func(record *checkedRecord, n uint64) int { return cmp.Compare(record.n, n) })
-		for _, record := range lane[from:] {
-			if event := record.read(c.logger); event != nil {
-				events = append(events, *event)
-			}
+	records := c.keptAfter(n)
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	events := make([]observe.Event, 0, len(records))
+	for _, record := range records {
+		if event := record.read(c.logger); event != nil {
+			events = append(events, *event)
 		}
 	}
-	slices.SortFunc(events, func(a, b observe.Event) int { return cmp.Compare(a.N, b.N) })
 	return events
 }
 
-// read reads a record once; a watch over a condition asks for the same ones four times a second.
+func (c *checkedRecords) keptAfter(n uint64) (records []*checkedRecord) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, lane := range c.lanes {
+		from, _ := slices.BinarySearchFunc(lane, n+1, func(record *checkedRecord, n uint64) int { return cmp.Compare(record.n, n) })
+		records = append(records, lane[from:]...)
+	}
+	slices.SortFunc(records, func(a, b *checkedRecord) int { return cmp.Compare(a.n, b.n) })
+	return records
+}
+
+// read reads a record once. The caller holds reading. A watch over a condition asks for the same ones four times a second.
 func (r *checkedRecord) read(logger *slog.Logger) *observe.Event {
 	if r.event == nil && r.text != nil {
 		event := &observe.Event{}
