@@ -57,7 +57,8 @@ func (a *Administrator) OffloadTopic(ctx context.Context, wanted Offload) (Offlo
 		return Offloaded{}, sentence.Error(ErrConflict, "nothingToOffload",
 			"{doing}: there is nothing to offload. The ledger that takes the adds stays with the bookies; it is closed when it is full, or when the topic's bundle is unloaded", doing)
 	}
-	if err := a.pulsar(ctx, http.MethodPut, path+"/offload", fmt.Sprintf(`{"ledgerId":%d,"entryId":0}`, stays), nil, doing); err != nil {
+	err = a.pulsar(ctx, http.MethodPut, path+"/offload", fmt.Sprintf(`{"ledgerId":%d,"entryId":0}`, stays), nil, doing)
+	if err != nil && !doneBefore(err, ErrConflict) { // it is under way: the broker that failed had begun it
 		return Offloaded{}, err
 	}
 	return a.awaitOffload(ctx, path+"/offload", Offloaded{Topic: name, Ledger: stays}, doing)

@@ -100,7 +100,7 @@ func (a *Administrator) CreatePulsarSubscription(ctx context.Context, topic, sub
 	}
 	path := "/admin/v2/" + strings.Replace(name, "://", "/", 1) + "/subscription/" + subscription
 	err = a.pulsar(ctx, http.MethodPut, path, "", nil, sentence.Of("creatingSubscription", "creating the subscription {subscription} of {topic}", subscription, name))
-	if errors.As(err, new(secondRefusal)) && errors.Is(err, ErrConflict) {
+	if doneBefore(err, ErrConflict) {
 		return nil // it is there: the broker that failed had made it
 	}
 	return err
@@ -145,7 +145,7 @@ func (a *Administrator) SplitBundle(ctx context.Context, wanted PulsarBundle) er
 	}
 	doing := sentence.Of("splittingBundle", "splitting the bundle {bundle} of {namespace}", wanted.Bundle, wanted.Namespace)
 	err = a.pulsar(ctx, http.MethodPut, path+"/split?"+query.Encode(), "", nil, doing)
-	if errors.As(err, new(secondRefusal)) && errors.Is(err, ErrNotFound) && a.hasBeenSplit(ctx, wanted, doing) {
+	if doneBefore(err, ErrNotFound) && a.hasBeenSplit(ctx, wanted, doing) {
 		return nil
 	}
 	return err
@@ -197,6 +197,11 @@ const (
 type secondRefusal struct{ error }
 
 func (s secondRefusal) Unwrap() error { return s.error }
+
+// doneBefore tells whether an error is what a broker answers to something that another one has done, whose own answer was lost.
+func doneBefore(err, answer error) bool {
+	return errors.As(err, new(secondRefusal)) && errors.Is(err, answer)
+}
 
 // pulsar sends a request to the first broker that answers, which sends it on to whom it concerns.
 func (a *Administrator) pulsar(ctx context.Context, method, path, body string, result any, doing sentence.Sentence) error {
