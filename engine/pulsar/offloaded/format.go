@@ -165,8 +165,11 @@ func (x index) check() error {
 	}
 	for i, one := range x.blocks {
 		next := x.after(i)
+		if next.first <= one.first || next.first > x.ledger.Entries { // before anything is calculated with it
+			return damaged("block %d begins with entry %d, and what is after it with entry %d of %d", i, one.first, next.first, x.ledger.Entries)
+		}
 		entries, bytes := next.first-one.first, next.offset-one.offset
-		if entries < 1 || bytes < entries*frameHeaderSize || bytes > blockSize+frameHeaderSize+maxPayload {
+		if bytes < entries*frameHeaderSize || bytes > blockSize+frameHeaderSize+maxPayload {
 			return damaged("block %d has entries %d to %d at bytes %d to %d", i, one.first, next.first-1, one.offset, next.offset-1)
 		}
 	}

@@ -3,10 +3,13 @@ package offloaded
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -196,24 +199,33 @@ func TestRemoveLeavesNothing(t *testing.T) {
 	}
 }
 
+// FuzzDecodeIndex gives an index the checksum that it should have: what comes after the checksum is what is tried.
 func FuzzDecodeIndex(f *testing.F) {
 	for _, entries := range [][][]byte{{[]byte("a")}, {bytes.Repeat([]byte("x"), blockSize), {}, []byte("b")}} {
 		medium := objects{}
 		write(f, medium, entries)
-		f.Add(medium[orders.index()])
+		raw := medium[orders.index()]
+		f.Add(raw[:len(raw)-checksumSize])
 	}
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	ledger := Ledger{ID: 1, Entries: 3}
+	overflowing := index{ledger, []block{{0, dataHeaderSize}, {5, 108}, {math.MinInt64 + 2, 60}, {-1, 12}}}.append(nil)
+	f.Add(overflowing[:len(overflowing)-checksumSize])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		raw := binary.BigEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, castagnoli))
 		x, err := decodeIndex(raw)
 		if err != nil {
 			return
 		}
-		if again := x.append(nil); !bytes.Equal(again[:6], raw[:6]) || !bytes.Equal(again[8:len(again)-4], raw[8:len(raw)-4]) {
+		if again := x.append(nil); !bytes.Equal(again[:6], raw[:6]) || !bytes.Equal(again[8:len(again)-checksumSize], body[8:]) {
 			t.Fatalf("%x decodes to %+v, which encodes to %x", raw, x, again)
 		}
-		for i := range x.blocks {
-			if at := x.blockOf(x.blocks[i].first); at != i {
+		for i, one := range x.blocks {
+			if at := x.blockOf(one.first); at != i {
 				t.Fatalf("the first entry of block %d is said to be in block %d", i, at)
+			}
+			if next := x.after(i); next.offset < one.offset || next.offset > x.ledger.dataSize() {
+				t.Fatalf("block %d is from byte %d to byte %d of %d", i, one.offset, next.offset, x.ledger.dataSize())
 			}
 		}
 	})
