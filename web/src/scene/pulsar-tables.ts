@@ -1,6 +1,6 @@
 import type { Key, Text } from '../i18n/message';
 import type { LookupStep } from './lookups';
-import { hex } from './pulsar';
+import { allTopics, hex } from './pulsar';
 import type { Scene } from './scene';
 import type { Cell, Table } from './tables';
 
@@ -48,7 +48,7 @@ function subscriptionTable({ pulsar }: Scene): Table {
   return {
     title: 'table.subscriptions',
     columns: ['table.subscription', 'table.topic', 'table.type', 'table.consumers', 'table.markDelete', 'table.singly', 'table.pending', 'table.redelivered', 'table.backlog'],
-    rows: [...pulsar.brokers.flatMap(({ topics }) => topics), ...pulsar.unowned].flatMap((topic) =>
+    rows: allTopics(pulsar).flatMap((topic) =>
       topic.subscriptions.map((one): Cell[] => [
         one.name,
         topic.label,

@@ -103,6 +103,11 @@ export interface PulsarScene {
   lookups: LookupChain[];
 }
 
+/** All topics, whether somebody serves them or not. */
+export function allTopics({ brokers, unowned }: PulsarScene): TopicCard[] {
+  return [...brokers.flatMap(({ topics }) => topics), ...unowned];
+}
+
 const HASH_SPACE = 0x1_0000_0000;
 
 export function pulsarScene(state: State): PulsarScene {

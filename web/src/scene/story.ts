@@ -2,12 +2,12 @@ import type { Text } from '../i18n/message';
 import type { State, TypedRecord } from '../trace/types';
 import { tellAutorecovery } from './autorecovery';
 import { Holders } from './held';
-import { topicLabel } from './pulsar';
 import { tellEnsemble } from './tell-ensemble';
 import { tellKafka } from './tell-kafka';
 import { tellNode } from './tell-nodes';
 import { tellLedger, tellPulsar } from './tell-pulsar';
 import { topicNamed } from './things';
+import { topicLabel, wholeTopic } from './topics';
 import { VotesTold } from './votes';
 
 /** What kind of moment it is: picks the mark on the timeline. */
@@ -178,9 +178,9 @@ export function nameClient(sentence: Sentence, client: string | undefined): void
 /** The topic that a record is about: named by it, or the one that its ledger belongs to. */
 export function topicOf({ data }: TypedRecord, state: State): string | undefined {
   const { topic, ledger } = data as { topic?: unknown; ledger?: unknown };
-  if (typeof topic === 'string') return topicLabel(topic).replace(/-partition-\d+$/, '');
+  if (typeof topic === 'string') return wholeTopic(topicLabel(topic));
   if (typeof ledger !== 'number') return undefined;
   const owner = state.pulsar.ledgers[ledger]?.managedLedger;
   const name = owner && topicNamed(owner);
-  return name ? topicLabel(name).replace(/-partition-\d+$/, '') : undefined;
+  return name ? wholeTopic(topicLabel(name)) : undefined;
 }

@@ -62,6 +62,12 @@ export function text(values: Values, name: string): string {
   return String(values[name] ?? '').trim();
 }
 
+/** Where a reader of either side can be put, whatever is stored. */
+export const ENDS: readonly Choice[] = [
+  { value: 'earliest', label: 'do.resetEarliest' },
+  { value: 'latest', label: 'do.resetLatest' },
+];
+
 export function choices(names: readonly string[]): Choice[] {
   return names.map((value) => ({ value }));
 }

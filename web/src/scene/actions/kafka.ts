@@ -1,5 +1,5 @@
 import type { Scene } from '../scene';
-import { brokerList, choices, clientTopics, configs, text, type Action, type Addresses, type Choice } from './action';
+import { brokerList, choices, clientTopics, configs, ENDS, text, type Action, type Addresses } from './action';
 
 /** Kafka's own tools. */
 const tool = (name: string, at: Addresses) => `${name}.sh --bootstrap-server ${at.kafka}`;
@@ -126,11 +126,6 @@ function elect(topics: readonly string[], scene: Scene): Action {
   };
 }
 
-const RESET_TO: readonly Choice[] = [
-  { value: 'earliest', label: 'do.resetEarliest' },
-  { value: 'latest', label: 'do.resetLatest' },
-];
-
 function reset(topics: readonly string[], scene: Scene): Action {
   const groups = scene.kafka.groups.map(({ group }) => group);
   return {
@@ -138,7 +133,7 @@ function reset(topics: readonly string[], scene: Scene): Action {
     fields: [
       { name: 'group', label: 'do.ofGroup', type: 'choice', options: choices(groups), initial: groups[0] ?? '' },
       { name: 'topic', label: 'do.topic', type: 'choice', options: choices(topics), initial: topics[0] ?? '' },
-      { name: 'to', label: 'do.resetTo', type: 'choice', options: [...RESET_TO, { value: 'offset', label: 'do.resetOffset' }], initial: 'earliest' },
+      { name: 'to', label: 'do.resetTo', type: 'choice', options: [...ENDS, { value: 'offset', label: 'do.resetOffset' }], initial: 'earliest' },
       { name: 'partition', label: 'do.partition', type: 'number', initial: 0, min: 0, max: 99 },
       { name: 'offset', label: 'do.offset', type: 'number', initial: 0, min: 0, max: 1e12 },
     ],

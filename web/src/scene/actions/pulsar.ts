@@ -1,6 +1,8 @@
+import { allTopics } from '../pulsar';
 import type { Scene } from '../scene';
 import { topicNamed } from '../things';
-import { choices, text, type Action, type Addresses } from './action';
+import { wholeTopic } from '../topics';
+import { choices, ENDS, text, type Action, type Addresses } from './action';
 
 const admin = (at: Addresses) => `pulsar-admin --admin-url ${at.pulsarAdmin}`;
 
@@ -27,9 +29,9 @@ function create(): Action {
 }
 
 function remove(scene: Scene): Action {
-  const served = [...scene.pulsar.brokers.flatMap(({ topics }) => topics), ...scene.pulsar.unowned].map(({ topic }) => topic);
-  const topics = [...new Set(served.map((topic) => topic.replace(/-partition-\d+$/, '')))].sort();
-  const partitioned = new Set(served.filter((topic) => /-partition-\d+$/.test(topic)).map((topic) => topic.replace(/-partition-\d+$/, '')));
+  const names = allTopics(scene.pulsar).map(({ topic }) => topic);
+  const topics = [...new Set(names.map(wholeTopic))].sort();
+  const partitioned = new Set(names.filter((name) => wholeTopic(name) !== name).map(wholeTopic));
   return {
     id: 'pulsar-delete', title: 'do.deleteTopic', help: 'do.deletePulsarTopicHelp', button: 'do.delete', dangerous: true,
     fields: [{ name: 'topic', label: 'do.topic', type: 'choice', options: choices(topics), initial: topics[0] ?? '' }],
@@ -39,10 +41,9 @@ function remove(scene: Scene): Action {
 }
 
 function cursor(scene: Scene): Action {
-  const served = [...scene.pulsar.brokers.flatMap(({ topics }) => topics), ...scene.pulsar.unowned];
   const each = new Map<string, { subscription: string; topic: string }>();
-  for (const { topic: partition, subscriptions } of served) {
-    const topic = partition.replace(/-partition-\d+$/, '');
+  for (const { topic: partition, subscriptions } of allTopics(scene.pulsar)) {
+    const topic = wholeTopic(partition);
     for (const { name } of subscriptions) each.set(`${name} · ${topic}`, { subscription: name, topic });
   }
   const names = [...each.keys()].sort();
@@ -50,7 +51,7 @@ function cursor(scene: Scene): Action {
     id: 'pulsar-cursor', title: 'do.resetCursor', help: 'do.resetCursorHelp', button: 'do.moveCursor',
     fields: [
       { name: 'subscription', label: 'do.ofSubscription', type: 'choice', options: choices(names), initial: names[0] ?? '' },
-      { name: 'to', label: 'do.resetTo', type: 'choice', options: [{ value: 'earliest', label: 'do.resetEarliest' }, { value: 'latest', label: 'do.resetLatest' }], initial: 'earliest' },
+      { name: 'to', label: 'do.resetTo', type: 'choice', options: ENDS, initial: 'earliest' },
     ],
     requests: (values) => {
       const of = each.get(text(values, 'subscription'));
@@ -67,8 +68,7 @@ function cursor(scene: Scene): Action {
 
 /** Each partition is a managed ledger of its own, and pulsar-admin offloads one at a time. */
 function offload(scene: Scene): Action {
-  const topics = [...scene.pulsar.brokers.flatMap((broker) => broker.topics), ...scene.pulsar.unowned].map(({ topic }) => topic).filter((topic) => topic.startsWith('persistent://'));
-  const names = topics.sort();
+  const names = allTopics(scene.pulsar).map(({ topic }) => topic).filter((topic) => topic.startsWith('persistent://')).sort();
   // What has closed ledgers comes first to mind.
   const closed = new Set(scene.storage.ledgers.filter(({ state, cursor: of, offload: on }) => state === 'closed' && of === '' && !on).map(({ managedLedger }) => topicNamed(managedLedger)));
   return {
