@@ -158,23 +158,28 @@ export class RecordedRuns {
   async goTo(n: number): Promise<void> {
     if (this.classroom.moveToRecord(n)) return;
     if (this.present === '') await this.know();
-    if (this.present === '') this.report({ key: 'time.gone' });
-    else await this.open(this.present, n);
+    if (this.shown === '') this.report({ key: 'time.gone' });
+    else await this.open(this.shown, n);
   }
 
   /** Opens the part of the run that is before the one at hand; undefined where nothing is recorded. */
   get earlier(): (() => void) | undefined {
-    const name = this.classroom.recorded?.name ?? this.present;
+    const name = this.shown;
     return name === '' ? undefined : () => void this.open(name, Math.max(1, this.classroom.clock.firstN));
   }
 
   /** The link to the instant shown; undefined where nothing is recorded. */
   link(): string | undefined {
-    const run = this.classroom.recorded?.name ?? this.present;
+    const run = this.shown;
     if (run === '') return undefined;
     const url = new URL(location.href);
     url.hash = new URLSearchParams({ run, at: String(this.classroom.clock.n) }).toString();
     return url.href;
+  }
+
+  /** The run that is shown; empty where nothing is recorded. */
+  private get shown(): string {
+    return this.classroom.recorded?.name ?? this.present;
   }
 
   private knows({ runs, present }: { runs: RecordedRun[] | null; present: string }): void {
