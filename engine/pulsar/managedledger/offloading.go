@@ -186,8 +186,14 @@ func (m *ManagedLedger) dropOffloaded(dropped ledgerList) {
 	m.offloadIfDue()
 }
 
-// endOffload breaks a run off and waits for its end, and removes what nothing refers to any more.
-func (m *ManagedLedger) endOffload(ctx context.Context, run *offloadRun, unwanted []offloaded.Name) {
+// endOffload breaks a run off and waits for its end, and removes what nothing refers to any more. It is called by the last task: the
+// tasks before it, which may have trimmed something, are done.
+func (m *ManagedLedger) endOffload(ctx context.Context) {
+	var run *offloadRun
+	var unwanted []offloaded.Name
+	told := make(chan struct{})
+	m.mailbox.post(event{call: func() { run, unwanted = m.offloading, m.unwanted; close(told) }})
+	<-told // the owner lives as long as its tasks
 	if run != nil {
 		run.cancel()
 		<-run.ended

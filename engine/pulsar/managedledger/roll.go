@@ -200,11 +200,10 @@ func (m *ManagedLedger) Delete(ctx context.Context) error { return m.retire(ctx,
 func (m *ManagedLedger) retire(ctx context.Context, remove bool) error {
 	err := m.ask(ctx, func(answer chan<- error) {
 		m.retiring = true
-		run, unwanted := m.offloading, m.unwanted
 		m.begin(task{
 			quiet: true,
 			run: func(ctx context.Context) error {
-				m.endOffload(ctx, run, unwanted)
+				m.endOffload(ctx)
 				return m.letGo(ctx, remove)
 			},
 			apply: func(err error) {
