@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"twinlog/engine/pulsar/offloaded"
 )
 
 // drawList draws a list of ledgers, some of them empty, and all positions of entries in it.
@@ -173,9 +175,22 @@ func FuzzStoredValues(f *testing.F) {
 	state := acknowledged{markDelete: Position{Ledger: 3}, ranges: []Range{{First: Position{3, 2}, Last: Position{3, 3}}}}
 	value, _ = cursorInfo{ledger: -1, state: state}.encode()
 	f.Add(value)
+	value, _ = info{ledgers: ledgerList{
+		{Ledger: 3, Entries: 4, Closed: sealedAt, Offload: &Offload{UID: offloaded.UID{High: 1, Low: 2}, Driver: "filesystem"}},
+		{Ledger: 5, Entries: 4, Closed: sealedAt, Offload: &Offload{UID: offloaded.UID{High: -1}, Complete: true, At: sealedAt, Driver: "S3"}},
+	}}.encode()
+	f.Add(value)
 	list := ledgerList{{Ledger: 3, Entries: 4}, {Ledger: 5, Entries: 9}}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		_, _ = decodeInfo(value)
 		_, _ = decodeCursorInfo(value, list)
+		read, err := decodeInfo(value)
+		if err != nil {
+			return
+		}
+		for _, one := range read.ledgers { // what a broker writes back of another's offload says the same
+			if again := decodeOffload(one.Offload.encode()); !sameOffload(again, one.Offload) {
+				t.Fatalf("ledger %d: %+v is written as %+v", one.Ledger, one.Offload, again)
+			}
+		}
 	})
 }

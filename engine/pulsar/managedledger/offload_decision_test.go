@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	pb "twinlog/engine/pulsar/bookkeeperpb"
 	"twinlog/engine/pulsar/offloaded"
 )
 
@@ -118,16 +120,16 @@ func TestOffloadIsKeptInTheMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range whole.ledgers {
-		got := read.ledgers[i]
-		if (got.Offload == nil) != (want.Offload == nil) {
-			t.Fatalf("ledger %d: offload %v, want %v", want.Ledger, got.Offload, want.Offload)
-		}
-		if want.Offload == nil {
-			continue
-		}
-		if got.Offload.UID != want.Offload.UID || got.Offload.Complete != want.Offload.Complete || got.Offload.DeletedFromBookies != want.Offload.DeletedFromBookies ||
-			!got.Offload.At.Equal(want.Offload.At) || got.Offload.Driver != want.Offload.Driver {
-			t.Errorf("ledger %d: offload %+v, want %+v", want.Ledger, *got.Offload, *want.Offload)
+		if got := read.ledgers[i]; !sameOffload(got.Offload, want.Offload) {
+			t.Errorf("ledger %d: offload %+v, want %+v", want.Ledger, got.Offload, want.Offload)
 		}
 	}
+}
+
+func sameOffload(a, b *Offload) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.UID == b.UID && a.Complete == b.Complete && a.DeletedFromBookies == b.DeletedFromBookies && a.At.Equal(b.At) && a.Driver == b.Driver &&
+		slices.EqualFunc(a.properties, b.properties, func(a, b *pb.KeyValue) bool { return proto.Equal(a, b) })
 }
