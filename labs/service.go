@@ -92,11 +92,14 @@ func (s *Service) Close() {
 	s.runner.Close()
 }
 
+// Labs returns all labs with everybody's values.
+func (s *Service) Labs() []*lab.Lab { return s.labs }
+
 // Alone is who works at a classroom without having told a name: such a student has everybody's values, which are those of the notes.
 const Alone = "student"
 
-// labOf returns a lab with a student's values.
-func (s *Service) labOf(id, student string) (*lab.Lab, error) {
+// Lab returns a lab with a student's values.
+func (s *Service) Lab(id, student string) (*lab.Lab, error) {
 	at := slices.IndexFunc(s.labs, func(l *lab.Lab) bool { return l.ID == id })
 	if at < 0 {
 		return nil, sentence.Error(ErrUnknownLab, "noSuchLab", `there is no lab "{lab}"`, id)
@@ -191,7 +194,7 @@ func summary(l *lab.Lab, latest map[string]Attempt, language string) Summary {
 
 // Show returns one lab, in a language.
 func (s *Service) Show(ctx context.Context, id, student, language string) (Detail, error) {
-	l, err := s.labOf(id, student)
+	l, err := s.Lab(id, student)
 	if err != nil {
 		return Detail{}, err
 	}
