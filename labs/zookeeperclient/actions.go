@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -77,7 +78,9 @@ func printable(data []byte) string {
 	if data == nil {
 		return "null"
 	}
-	if strings.ContainsFunc(text, func(r rune) bool { return r == '\uFFFD' || r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return r == unicode.ReplacementChar || unicode.IsControl(r) && r != '\n' && r != '\t'
+	}) {
 		return fmt.Sprintf("%q", data)
 	}
 	return text

@@ -14,9 +14,9 @@ import (
 // action is a command that is ready to be done.
 type action func(*zk.Conn) (output []string, err error)
 
-// word is a command by its name.
+// word is a command.
 type word struct {
-	usage, about string
+	usage, about string // the usage begins with its name
 	flags        func(*pflag.FlagSet, *options)
 	least, most  int // arguments
 	action       func(o options, arguments []string) (action, error)
@@ -29,6 +29,11 @@ type options struct {
 	ttl                                                      int64 // ms
 }
 
+func (w word) name() string {
+	name, _, _ := strings.Cut(w.usage, " ")
+	return name
+}
+
 func declareCreate(flags *pflag.FlagSet, o *options) {
 	flags.BoolVarP(&o.ephemeral, "ephemeral", "e", false, "")
 	flags.BoolVarP(&o.sequential, "sequential", "s", false, "")
@@ -36,9 +41,17 @@ func declareCreate(flags *pflag.FlagSet, o *options) {
 	flags.Int64VarP(&o.ttl, "ttl", "t", 0, "")
 }
 
-func declareReading(flags *pflag.FlagSet, o *options) {
+func declareStat(flags *pflag.FlagSet, o *options) {
 	flags.BoolVarP(&o.stat, "stat", "s", false, "")
+}
+
+func declareWatch(flags *pflag.FlagSet, o *options) {
 	flags.BoolVarP(&o.watch, "watch", "w", false, "")
+}
+
+func declareReading(flags *pflag.FlagSet, o *options) {
+	declareStat(flags, o)
+	declareWatch(flags, o)
 }
 
 func declareListing(flags *pflag.FlagSet, o *options) {
@@ -46,47 +59,37 @@ func declareListing(flags *pflag.FlagSet, o *options) {
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "")
 }
 
-func declareWatch(flags *pflag.FlagSet, o *options) {
-	flags.BoolVarP(&o.watch, "watch", "w", false, "")
-}
-
 func declareVersion(flags *pflag.FlagSet, o *options) {
 	flags.Int32VarP(&o.version, "version", "v", -1, "")
 }
 
 func declareChange(flags *pflag.FlagSet, o *options) {
-	flags.BoolVarP(&o.stat, "stat", "s", false, "")
+	declareStat(flags, o)
 	declareVersion(flags, o)
 }
 
 // words in the order of help.
-var words map[string]word
-
-var order = []string{"ls", "get", "stat", "create", "set", "delete", "deleteall", "getAcl", "setAcl", "addauth", "sync", "quit"}
-
-func init() { // not in its declaration: help is one of them
-	words = map[string]word{
-		"ls":        {"ls [-s] [-w] [-R] PATH", "the children; -w leaves a watch on them, -R all below", declareListing, 1, 1, list},
-		"get":       {"get [-s] [-w] PATH", "the data; -s its stat too, -w leaves a watch", declareReading, 1, 1, get},
-		"stat":      {"stat [-w] PATH", "versions, times and owner; -w leaves a watch, also where no znode is yet", declareWatch, 1, 1, stat},
-		"create":    {"create [-s] [-e] [-c] [-t MS] PATH [DATA] [ACL]", "-e ephemeral, -s with a number, -c a container, -t with a time to live", declareCreate, 1, 3, create},
-		"set":       {"set [-s] [-v VERSION] PATH DATA", "the data, if it still has that version", declareChange, 2, 2, set},
-		"delete":    {"delete [-v VERSION] PATH", "a znode without children", declareVersion, 1, 1, remove},
-		"deleteall": {"deleteall PATH", "a znode and all below", nil, 1, 1, removeAll},
-		"getAcl":    {"getAcl [-s] PATH", "who may do what", declareReading, 1, 1, getACL},
-		"setAcl":    {"setAcl [-s] [-v VERSION] PATH ACL", "such as world:anyone:r,digest:USER:HASH:cdrwa", declareChange, 2, 2, setACL},
-		"addauth":   {"addauth SCHEME AUTH", "such as addauth digest user:password", nil, 2, 2, addAuth},
-		"sync":      {"sync PATH", "lets this server catch up with the leader", nil, 1, 1, sync},
-		"quit":      {"quit", "closes the session: its ephemeral znodes are deleted at once", nil, 0, 0, quit},
-	}
+var words = []word{
+	{"ls [-s] [-w] [-R] PATH", "the children; -w leaves a watch on them, -R all below", declareListing, 1, 1, list},
+	{"get [-s] [-w] PATH", "the data; -s its stat too, -w leaves a watch", declareReading, 1, 1, get},
+	{"stat [-w] PATH", "versions, times and owner; -w leaves a watch, also where no znode is yet", declareWatch, 1, 1, stat},
+	{"create [-s] [-e] [-c] [-t MS] PATH [DATA] [ACL]", "-e ephemeral, -s with a number, -c a container, -t with a time to live", declareCreate, 1, 3, create},
+	{"set [-s] [-v VERSION] PATH DATA", "the data, if it still has that version", declareChange, 2, 2, set},
+	{"delete [-v VERSION] PATH", "a znode without children", declareVersion, 1, 1, remove},
+	{"deleteall PATH", "a znode and all below", nil, 1, 1, removeAll},
+	{"getAcl [-s] PATH", "who may do what", declareStat, 1, 1, getACL},
+	{"setAcl [-s] [-v VERSION] PATH ACL", "such as world:anyone:r,digest:USER:HASH:cdrwa", declareChange, 2, 2, setACL},
+	{"addauth SCHEME AUTH", "such as addauth digest user:password", nil, 2, 2, addAuth},
+	{"sync PATH", "lets this server catch up with the leader", nil, 1, 1, sync},
+	{"quit", "closes the session: its ephemeral znodes are deleted at once", nil, 0, 0, quit},
 }
 
 // help tells all commands.
 func help() string {
 	var text strings.Builder
 	text.WriteString("Commands:\n")
-	for _, name := range order {
-		fmt.Fprintf(&text, "  %-48s %s\n", words[name].usage, words[name].about)
+	for _, word := range words {
+		fmt.Fprintf(&text, "  %-48s %s\n", word.usage, word.about)
 	}
 	text.WriteString("A watch tells once, of the next change.")
 	return text.String()
@@ -98,13 +101,18 @@ func parse(command []string) (action, error) {
 	if name == "help" {
 		return func(*zk.Conn) ([]string, error) { return strings.Split(help(), "\n"), nil }, nil
 	}
-	found, there := words[name]
+	at := slices.IndexFunc(words, func(w word) bool { return w.name() == name })
 	switch {
 	case name == "addWatch":
 		return nil, errors.New("addWatch: this client leaves watches that tell once, by get -w, ls -w or stat -w; zkCli.sh has addWatch")
-	case !there:
-		return nil, fmt.Errorf("%q is no command: %s, help", name, strings.Join(order, ", "))
+	case at < 0:
+		names := make([]string, len(words))
+		for i, word := range words {
+			names[i] = word.name()
+		}
+		return nil, fmt.Errorf("%q is no command: %s, help", name, strings.Join(names, ", "))
 	}
+	found := words[at]
 	var o options
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -154,11 +162,13 @@ func split(line string) (found []string, err error) {
 	return found, nil
 }
 
-// permissions of an ACL, as zkCli writes them: create, delete, read, write, admin.
-var permissions = []struct {
+type permission struct {
 	letter rune
 	bit    int32
-}{{'c', zk.PermCreate}, {'d', zk.PermDelete}, {'r', zk.PermRead}, {'w', zk.PermWrite}, {'a', zk.PermAdmin}}
+}
+
+// permissions of an ACL, as zkCli writes them: create, delete, read, write, admin.
+var permissions = []permission{{'c', zk.PermCreate}, {'d', zk.PermDelete}, {'r', zk.PermRead}, {'w', zk.PermWrite}, {'a', zk.PermAdmin}}
 
 // parseACL reads scheme:id:permissions, several of them with commas between; an id may have colons in it.
 func parseACL(text string) (acl []zk.ACL, err error) {
@@ -169,12 +179,7 @@ func parseACL(text string) (acl []zk.ACL, err error) {
 		}
 		var bits int32
 		for _, letter := range parts[len(parts)-1] {
-			at := slices.IndexFunc(permissions, func(p struct {
-				letter rune
-				bit    int32
-			}) bool {
-				return p.letter == letter
-			})
+			at := slices.IndexFunc(permissions, func(p permission) bool { return p.letter == letter })
 			if at < 0 {
 				return nil, fmt.Errorf("%q: permissions are of c, d, r, w, a", entry)
 			}
