@@ -150,14 +150,13 @@ func (a *KafkaConsume) told() told {
 }
 
 func (a *KafkaJoin) told() told {
-	words := told{
-		fmt.Sprintf("Start the consumer %s in the group %s on %s", a.As, a.Group, a.Topic), fmt.Sprintf("在消费者组 %s 里启动消费者 %s，订阅 %s", a.Group, a.As, a.Topic),
-		fmt.Sprintf("kcat -b %s -G %s -X auto.offset.reset=earliest -X client.id=%s %s", KafkaPlaceholder, a.Group, a.As, a.Topic),
-	}
+	words := told{en: fmt.Sprintf("Start the consumer %s in the group %s on %s", a.As, a.Group, a.Topic), zh: fmt.Sprintf("在消费者组 %s 里启动消费者 %s，订阅 %s", a.Group, a.As, a.Topic)}
+	static := ""
 	if a.Instance != "" {
 		words.en, words.zh = words.en+", as the static member "+a.Instance, words.zh+"，作为静态成员 "+a.Instance
-		words.command = strings.Replace(words.command, " -X client.id=", " -X group.instance.id="+a.Instance+" -X client.id=", 1)
+		static = " -X group.instance.id=" + a.Instance
 	}
+	words.command = fmt.Sprintf("kcat -b %s -G %s -X auto.offset.reset=earliest%s -X client.id=%s %s", KafkaPlaceholder, a.Group, static, a.As, a.Topic)
 	return words
 }
 
@@ -219,15 +218,16 @@ func (a *EnsembleDelete) told() told {
 }
 
 func (a *EnsembleOpen) told() told {
-	words := told{"Open the session " + a.As, "打开会话 " + a.As, ""}
+	words, lines := told{en: "Open the session " + a.As, zh: "打开会话 " + a.As}, ""
 	if a.Ephemeral != "" {
 		words.en, words.zh = words.en+" and create the ephemeral znode "+a.Ephemeral, words.zh+"，创建临时节点 "+a.Ephemeral
-		words.command = "{ echo create -e " + a.Ephemeral + "; cat; } | " + zookeeper // the session lasts until Ctrl-D
+		lines += "echo create -e " + a.Ephemeral + "; "
 	}
 	if a.Watch != "" {
 		words.en, words.zh = words.en+" and watch "+a.Watch, words.zh+"，对 "+a.Watch+" 设置 watch"
-		words.command = "{ echo get -w " + a.Watch + "; cat; } | " + zookeeper
+		lines += "echo get -w " + a.Watch + "; "
 	}
+	words.command = "{ " + lines + "cat; } | " + zookeeper // the session lasts until Ctrl-D
 	return words
 }
 

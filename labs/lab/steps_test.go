@@ -17,3 +17,20 @@ func TestStepsCountInWords(t *testing.T) {
 		}
 	}
 }
+
+func TestACommandDoesAllThatItsStepDoes(t *testing.T) {
+	for _, one := range []struct {
+		action  interface{ told() told }
+		command string
+	}{
+		{&KafkaProduce{Topic: "o", Count: 2, Size: 300}, "seq -f '%0300g' 2 | kcat -b {{kafka}} -P -t o -X acks=all"},
+		{&KafkaJoin{As: "one", Group: "g", Topic: "o"}, "kcat -b {{kafka}} -G g -X auto.offset.reset=earliest -X client.id=one o"},
+		{&KafkaJoin{As: "one", Group: "g", Topic: "o", Instance: "i"}, "kcat -b {{kafka}} -G g -X auto.offset.reset=earliest -X group.instance.id=i -X client.id=one o"},
+		{&EnsembleOpen{As: "s", Watch: "/w"}, "{ echo get -w /w; cat; } | bin/twinlog zookeeper-client --server {{ensemble}}"},
+		{&EnsembleOpen{As: "s", Ephemeral: "/e", Watch: "/w"}, "{ echo create -e /e; echo get -w /w; cat; } | bin/twinlog zookeeper-client --server {{ensemble}}"},
+	} {
+		if words := one.action.told(); words.command != one.command {
+			t.Errorf("%s; want %s", words.command, one.command)
+		}
+	}
+}
