@@ -17,7 +17,8 @@ import (
 //
 //  1. Read the list of ledgers; create it when it is not there.
 //  2. Recover every ledger that is not closed (the last one): from here on its old writer is fenced.
-//  3. Create a new ledger and write the list, with the znode's version as witness that nobody else did the same meanwhile.
+//  3. Create a new ledger, unless it is terminated, and write the list, with the znode's version as witness that nobody else did the same
+//     meanwhile: from here on a predecessor that still lives can change nothing.
 //  4. Open the cursors.
 func (f *Factory) openNew(ctx context.Context, name string, options Options) (*ManagedLedger, error) {
 	found, version, err := f.readOrCreate(name, options)
@@ -36,7 +37,11 @@ func (f *Factory) openNew(ctx context.Context, name string, options Options) (*M
 	}
 	if m.ledgers = kept; m.terminated != nil {
 		m.err = fmt.Errorf("managed ledger %s: %w", name, ErrTerminated)
-	} else if err := m.installLedger(kept); err != nil {
+		err = m.writeInfo(func(*info) {})
+	} else {
+		err = m.installLedger(kept)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open: %w", err)
 	}
 	if err := f.deleteLedgers(empty); err != nil {
