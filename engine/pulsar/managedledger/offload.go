@@ -21,7 +21,9 @@ import (
 //	     it broke off: what the uid names is removed,
 //	     by the next owner if this one is dead
 //
-// So whatever the metadata points to is whole, and objects that it does not point to are known by the uid that it still has.
+// So whatever the metadata points to is whole, and objects that it does not point to are known by the uid that it still has. But a ledger
+// that is trimmed leaves the list before its objects are removed, as in Pulsar: a broker that dies in between leaves objects that nobody
+// knows.
 
 // Offload is what the metadata says of a ledger that was offloaded or is being (Pulsar's OffloadContext). It never changes; another state
 // is another Offload.

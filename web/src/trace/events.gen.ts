@@ -984,8 +984,8 @@ export interface PulsarLedgerDeletedFromBookies {
 }
 
 /**
- * PulsarOffloadedLedgerDeleted: the managed ledger no longer has an offloaded ledger, and its objects are gone: nobody needed it any more,
- * or the topic was deleted.
+ * PulsarOffloadedLedgerDeleted: the managed ledger no longer has an offloaded ledger, because nobody needed it any more or the topic was
+ * deleted. Its objects are removed from the medium about then; should that fail, nobody reads them.
  */
 export interface PulsarOffloadedLedgerDeleted {
   managedLedger: string;
