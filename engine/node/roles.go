@@ -128,11 +128,9 @@ func makePulsar(config Config, pace timeouts, surroundings Surroundings) (driver
 
 		Network: surroundings.Network,
 		Disk:    surroundings.Disk,
+		Medium:  surroundings.Medium,
 		Tracer:  surroundings.Tracer,
 		Logger:  surroundings.Logger,
-	}
-	if surroundings.Medium != nil {
-		settings.Medium = surroundings.Medium
 	}
 	if bookies := config.Counts[RoleBookie]; bookies > 0 { // ledgers cannot be on more bookies than there are
 		settings.Ensemble, settings.WriteQuorum, settings.AckQuorum = min(3, bookies), min(2, bookies), min(2, bookies)
