@@ -177,6 +177,9 @@ func (e joinEvent) happen(o *owner) {
 	if isMember && !e.join.asks {
 		return // it may be a founder that is late
 	}
+	if !isMember && o.blank[e.join.server].nonce != e.join.nonce {
+		o.log.Info("a server with nothing on its disk waits to be made a member", "server", o.config.name(e.join.server))
+	}
 	o.blank[e.join.server] = blankServer{nonce: e.join.nonce, heard: time.Now()}
 	if !isMember {
 		return

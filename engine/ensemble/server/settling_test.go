@@ -54,7 +54,9 @@ func TestAServerThatIsGoneDoesNotCountForNewMembers(t *testing.T) {
 		s.found()
 		startNew := func() { s.startWith(2, map[int]string{1: simulatedPeer(1), 2: simulatedPeer(2)}) }
 		startNew()
-		time.Sleep(500 * time.Millisecond) // of the bubble: the leader has heard of it
+		if !s.within(func() bool { return s.counted()[waitsToJoin] > 0 }) {
+			t.Fatal("the leader does not hear of the new server")
+		}
 		s.kill(2)
 		s.disks[2] = nil
 

@@ -114,11 +114,8 @@ func (s *simulation) checkServersAgree() {
 	var first string
 	for _, id := range s.running() {
 		var c *rawClient
-		for deadline := time.Now().Add(time.Minute); c == nil; time.Sleep(100 * time.Millisecond) {
-			c, _ = s.dial("client", id, 0, nil, 0)
-			if time.Now().After(deadline) {
-				s.t.Fatalf("server %d takes no client a minute after everything was healed", id)
-			}
+		if !s.within(func() bool { c, _ = s.dial("client", id, 0, nil, 0); return c != nil }) {
+			s.t.Fatalf("server %d takes no client a minute after everything was healed", id)
 		}
 		shown := ""
 		show := func(op protocol.Op, body []byte) {

@@ -69,6 +69,7 @@ const (
 	logFilesDropped    = "log files dropped"
 	caughtUpBySnapshot = "caught up by snapshot"
 	joinedBySnapshot   = "joined by snapshot"
+	waitsToJoin        = "waits to be made a member"
 	sessionMoved       = "session moved to another server"
 	sessionLost        = "session expired"
 )
@@ -305,6 +306,8 @@ func (l simulationLog) Handle(_ context.Context, record slog.Record) error {
 	case "a snapshot of the tree is on disk":
 		s.happened[snapshotWritten]++
 		s.happened[logFilesDropped] += int(attributes["droppedLogFiles"].Int64())
+	case "a server with nothing on its disk waits to be made a member":
+		s.happened[waitsToJoin]++
 	case "a snapshot of the leader replaces this server's tree":
 		if l.l.blank {
 			s.happened[joinedBySnapshot]++

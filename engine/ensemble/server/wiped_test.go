@@ -56,24 +56,39 @@ func (s *simulation) found() {
 	}
 }
 
-// leader asks the servers which of them leads.
-func (s *simulation) leader() int {
-	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		for _, id := range s.running() {
-			conn, err := s.fabric.Of("client").Dial(context.Background(), simulatedAddress(id))
-			if err != nil {
-				continue
-			}
-			_, _ = io.WriteString(conn, "srvr")
-			answer, _ := io.ReadAll(conn)
-			conn.Close()
-			if strings.Contains(string(answer), "Mode: leader") {
-				return id
-			}
+// within tells whether something comes to be so within a minute of the bubble's time.
+func (s *simulation) within(holds func() bool) bool {
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
 		}
 	}
-	s.t.Fatal("nobody leads for a minute")
+	return true
+}
+
+// leader waits until one of the servers leads.
+func (s *simulation) leader() (leader int) {
+	s.t.Helper()
+	if !s.within(func() bool { leader = s.leading(); return leader != 0 }) {
+		s.t.Fatal("nobody leads for a minute")
+	}
+	return leader
+}
+
+// leading asks the servers which of them leads; 0: none.
+func (s *simulation) leading() int {
+	for _, id := range s.running() {
+		conn, err := s.fabric.Of("client").Dial(context.Background(), simulatedAddress(id))
+		if err != nil {
+			continue
+		}
+		_, _ = io.WriteString(conn, "srvr")
+		answer, _ := io.ReadAll(conn)
+		conn.Close()
+		if strings.Contains(string(answer), "Mode: leader") {
+			return id
+		}
+	}
 	return 0
 }
 
