@@ -84,7 +84,7 @@ func (p *peer) serve(ctx context.Context, conn net.Conn) error {
 		case <-ended:
 			return errors.New("the other server closed it")
 		case <-p.redial:
-			return errors.New("the other server was silent for too long")
+			return errors.New("the other server was silent, or nothing came of what it was sent, for too long")
 		case out := <-p.queue:
 			frames = p.encode(frames, out, connection, &sent)
 		}

@@ -25,6 +25,7 @@ type serving struct {
 // leaderKnown is called when there is a new leader.
 func (o *owner) leaderKnown() {
 	o.serving.leaderless = 0
+	o.stream.unheeded = 0 // by this leader
 	o.resend()
 	o.sendBarrier()
 }

@@ -12,12 +12,16 @@ import (
 
 // TestWhoIsNotHeededDialsTheLeaderAnew: a server hears from its leader, but nothing comes of what it sends, however often.
 func TestWhoIsNotHeededDialsTheLeaderAnew(t *testing.T) {
-	const leader = 2
-	connection := &peer{server: leader, queue: make(chan outgoing, 100), redial: make(chan struct{}, 1)}
-	connection.connected.Store(true)
+	const leader, next = 2, 3
+	connectionTo := func(server int32) *peer {
+		connection := &peer{server: server, queue: make(chan outgoing, 100), redial: make(chan struct{}, 1)}
+		connection.connected.Store(true)
+		return connection
+	}
+	connection := connectionTo(leader)
 	config := &Config{ID: 1, ElectionTimeout: time.Second}
 	o := &owner{
-		config: config, tree: tree.New(), transport: &transport{config: config, peers: map[int32]*peer{leader: connection}},
+		config: config, tree: tree.New(), transport: &transport{config: config, peers: map[int32]*peer{leader: connection, next: connectionTo(next)}},
 		consensus: consensus{leader: raftID(leader, 0), members: &raftpb.ConfState{}}, serving: serving{incarnation: 7},
 	}
 	const tick = 50 * time.Millisecond
@@ -46,5 +50,14 @@ func TestWhoIsNotHeededDialsTheLeaderAnew(t *testing.T) {
 	o.submit(pendingCommand{}, func(head protocol.CommandHead) []byte { return protocol.EncodeCommand(head, &tree.Barrier{}) })
 	if pass(o.silenceLimit()) {
 		t.Error("it was heeded a moment ago, and dials anew")
+	}
+	connection = o.transport.peers[next]
+	o.leader = raftID(next, 0)
+	o.leaderKnown()
+	if pass(o.silenceLimit()) {
+		t.Error("it dials a leader anew that it has hardly known yet")
+	}
+	if !pass(o.resendAfter()) {
+		t.Error("after the limit it does not dial the new leader anew")
 	}
 }
