@@ -31,19 +31,19 @@ func reborn(member tree.Member, id int32, nonce int64) tree.Member {
 	return member
 }
 
-// takesPart tells whether a server would do its part as this member at once: since some time it has answered Raft under the member's Raft
+// takesPart tells whether a server would do its part as this member at once: after an instant it has answered Raft under the member's Raft
 // id, or has said that it waits, with nothing on its disk, for the change that gives it this one. To be connected is not enough. A server
 // that has lost its disk is, but does not answer to the Raft id it had, and gets a new one only by another change, which the members that
 // count on it could not decide. Nor is it enough to be heard: one that still says that it is blank after it was given the id cannot be
 // reached.
-func (o *owner) takesPart(id int32, member tree.Member, since time.Time) bool {
+func (o *owner) takesPart(id int32, member tree.Member, after time.Time) bool {
 	if member.RaftID == o.storage.raftID {
 		return true
 	}
 	if nonce, isBlank := o.blankServers()[id]; isBlank && nonce != o.tree.Membership().Servers[id].Nonce {
-		return nonce == member.Nonce && o.blank[id].heard.After(since)
+		return nonce == member.Nonce && o.blank[id].heard.After(after)
 	}
-	return slices.Contains(o.transport.connectedTo(), id) && o.lastHeard[member.RaftID].After(since)
+	return slices.Contains(o.transport.connectedTo(), id) && o.lastHeard[member.RaftID].After(after)
 }
 
 // noteAddress notes where a server is that takes part but is unknown here. It became a member while this server was away, and may lead
