@@ -39,7 +39,7 @@ func startZooKeeper(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = java.Process.Kill(); _ = java.Wait() })
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
 		if err != nil {
 			continue
