@@ -49,14 +49,14 @@ func (b beginnings) giveUp(err error) Text {
 }
 
 // playThrough plays a situation to its end, and puts right what it has done.
-func (p *Player) playThrough(ctx context.Context, s script, run *Run) (err error, began beginnings) {
+func (p *Player) playThrough(ctx context.Context, s script, run *Run) (began beginnings, err error) {
 	for {
 		stage := &stage{player: p, run: run, begun: began.count}
 		err = s.play(ctx, stage)
 		stage.tidy()
 		var why moved
 		if !errors.As(err, &why) || began.count+1 == mostBeginnings || ctx.Err() != nil {
-			return err, began
+			return began, err
 		}
 		began.count++
 		began.last = p.beginAgain(run, why)

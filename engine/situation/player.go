@@ -131,7 +131,7 @@ func (p *Player) play(ctx context.Context, s script, run *Run, done chan struct{
 	defer close(done)
 	defer p.cancel()
 	p.clear(ctx)
-	err, began := p.playThrough(ctx, s, run)
+	began, err := p.playThrough(ctx, s, run)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()

@@ -120,7 +120,7 @@ func TestASituationThatIsOvertakenBeginsAgain(t *testing.T) {
 				}
 				return nil
 			}}
-			err, began := p.playThrough(ctx, overtaken, run)
+			began, err := p.playThrough(ctx, overtaken, run)
 			if begun != c.begun || undone != begun || len(topics) != begun || (err == nil) != (c.message != "") {
 				t.Errorf("begun %d times, with %d topics; put right %d times, %v", begun, len(topics), undone, err)
 			}
