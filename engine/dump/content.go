@@ -220,7 +220,7 @@ func isSegment(base string) bool {
 }
 
 func describeFrame(frame *Frame, kind kind, bytes []byte) {
-	if kind.name != "partition" && kind.name != "offsets" {
+	if kind.says != nil {
 		said := kind.says(bytes)
 		frame.Text, frame.Said = shorten(said.String(), maxLine), &said
 		return
