@@ -1,148 +1,13 @@
 package admin_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
-	"github.com/sirupsen/logrus"
-
-	"twinlog/engine/disk"
-	"twinlog/engine/ensemble/server"
-	"twinlog/engine/fabric"
-	"twinlog/engine/fabric/freeport"
-	"twinlog/engine/pulsar/admin"
-	"twinlog/engine/pulsar/bookie"
-	"twinlog/engine/pulsar/broker"
 )
-
-// cluster is two brokers over three bookies and one ZooKeeper server.
-type cluster struct {
-	t      *testing.T
-	http   [2]string
-	pulsar [2]string
-}
-
-func newCluster(t *testing.T) *cluster { t.Helper(); return newClusterOf(t, func(*broker.Config) {}) }
-
-func newClusterOf(t *testing.T, adjust func(*broker.Config)) *cluster {
-	t.Helper()
-	c := &cluster{t: t}
-	f := fabric.NewTCP()
-	zookeeper := freeport.Address(t)
-	s, err := server.New(server.Config{ID: 1, ClientAddress: zookeeper, Network: f.Of("ensemble-1"), Disk: disk.NewMemory(), TickTime: 500 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, s.Run, s.Ready())
-	for i := range 3 {
-		address := freeport.Address(t)
-		b, err := bookie.New(bookie.Config{Address: address, Listen: address, ZooKeeper: []string{zookeeper}, Network: f.Of(fmt.Sprintf("bookie-%d", i+1)), Disk: disk.NewMemory()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		run(t, b.Run, b.Ready())
-	}
-	for i := range 2 {
-		endpoint := broker.Endpoint{ListenPulsar: freeport.Address(t), ListenHTTP: freeport.Address(t)}
-		c.http[i], c.pulsar[i] = "http://"+endpoint.ListenHTTP, "pulsar://"+endpoint.ListenPulsar
-		config := broker.Config{
-			BrokerID: i + 1, Endpoint: endpoint, ZooKeeper: []string{zookeeper}, Network: f.Of(fmt.Sprintf("pulsar-%d", i+1)), Admin: admin.Handler,
-		}
-		adjust(&config)
-		b, err := broker.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		run(t, b.Run, b.Ready())
-	}
-	return c
-}
-
-func run(t *testing.T, run func(context.Context) error, ready <-chan struct{}) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	})
-	select {
-	case <-ready:
-	case err := <-ended:
-		ended <- err
-		t.Fatalf("ended before it was ready: %v", err)
-	case <-time.After(2 * time.Minute):
-		t.Fatal("not ready in time")
-	}
-}
-
-// do sends one request to one broker and follows redirects, as clients do.
-func (c *cluster) do(method, path, body string) (int, string) {
-	c.t.Helper()
-	return c.doAt(0, method, path, body)
-}
-
-func (c *cluster) doAt(at int, method, path, body string) (int, string) {
-	c.t.Helper()
-	request, err := http.NewRequest(method, c.http[at]+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		c.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return response.StatusCode, string(answer)
-}
-
-// expect checks status and, when want is not empty, that the answer holds it.
-func (c *cluster) expect(method, path, body string, status int, want string) string {
-	c.t.Helper()
-	got, answer := c.do(method, path, body)
-	if got != status || !strings.Contains(answer, want) {
-		c.t.Errorf("%s %s %s: %d %s; want %d with %q", method, path, body, got, answer, status, want)
-	}
-	if got == http.StatusNoContent && answer != "" {
-		c.t.Errorf("%s %s: 204 with a body %q", method, path, answer)
-	}
-	if got >= 400 {
-		var refusal map[string]string
-		if err := json.Unmarshal([]byte(answer), &refusal); err != nil || refusal["reason"] == "" {
-			c.t.Errorf("%s %s: the refusal %q gives no reason", method, path, answer)
-		}
-	}
-	return answer
-}
-
-func (c *cluster) client() pulsar.Client {
-	quiet := logrus.New()
-	quiet.SetOutput(io.Discard)
-	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: c.pulsar[0], OperationTimeout: 20 * time.Second, Logger: log.NewLoggerWithLogrus(quiet)})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(client.Close)
-	return client
-}
-
-const topics = "/admin/v2/persistent/public/default"
 
 func TestTenantsAndNamespaces(t *testing.T) {
 	c := newCluster(t)
@@ -198,33 +63,6 @@ func TestPolicies(t *testing.T) {
 	c.expect("POST", ns+"/retention", `{`, 400, "")
 }
 
-func TestTopics(t *testing.T) {
-	c := newCluster(t)
-	c.expect("PUT", topics+"/plain", "null", 204, "")
-	c.expect("PUT", topics+"/plain", "null", 409, "already exists")
-	c.expect("PUT", topics+"/plain/partitions", "3", 409, "already exists")
-	c.expect("PUT", topics+"/many/partitions", "0", 400, "Number of partitions")
-	c.expect("PUT", topics+"/many/partitions", "3", 204, "")
-	c.expect("PUT", topics+"/many/partitions", "3", 409, "already exists")
-	c.expect("GET", topics+"/many/partitions", "", 200, `"partitions":3`)
-	c.expect("GET", topics+"/plain/partitions", "", 200, `"partitions":0`)
-	c.expect("POST", topics+"/many/partitions", "2", 412, "more than")
-	c.expect("POST", topics+"/many/partitions", "5", 204, "")
-	c.expect("PUT", topics+"/a%2Fb%20c", "", 204, "")
-	c.expect("GET", topics, "", 200, `"persistent://public/default/a/b c"`)
-	c.expect("GET", topics, "", 200, `"persistent://public/default/many-partition-4"`)
-	c.expect("GET", topics+"/partitioned", "", 200, `["persistent://public/default/many"]`)
-	c.expect("GET", "/admin/v2/namespaces/public/default/topics?mode=ALL", "", 200, "plain")
-	c.expect("GET", "/admin/v2/namespaces/public/nowhere/topics", "", 404, "Namespace does not exist")
-	c.expect("GET", topics+"/nope/stats", "", 404, "Topic not found")
-	c.expect("GET", topics+"/many/partitioned-stats?perPartition=true", "", 200, `"persistent://public/default/many-partition-4":{`)
-	c.expect("DELETE", topics+"/many", "", 412, "partitioned topic")
-	c.expect("DELETE", topics+"/many/partitions", "", 204, "")
-	c.expect("GET", topics+"/many/partitions", "", 200, `"partitions":0`)
-	c.expect("DELETE", topics+"/plain", "", 204, "")
-	c.expect("DELETE", topics+"/plain", "", 404, "Topic not found")
-}
-
 // Whichever broker is asked, the owner answers; a redirect is a 307.
 func TestRedirectToTheOwner(t *testing.T) {
 	c := newCluster(t)
@@ -265,77 +103,6 @@ func TestRedirectToTheOwner(t *testing.T) {
 	}
 	c.expect("GET", "/lookup/v2/topic/persistent/public/default/r0/bundle", "", 200, "0x")
 	c.expect("GET", "/lookup/v2/topic/persistent/no/where/r0", "", 404, "Namespace does not exist")
-}
-
-// A partitioned topic that is deleted under its producers stays deleted.
-func TestDeletedPartitionsStayDeleted(t *testing.T) {
-	c := newCluster(t)
-	c.expect("PUT", topics+"/gone/partitions", "4", 204, "")
-	client := c.client()
-	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: "gone", SendTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer producer.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	for range 8 {
-		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte("m")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.expect("DELETE", topics+"/gone/partitions", "", 412, "active producers")
-	c.expect("DELETE", topics+"/gone/partitions?force=true", "", 204, "")
-	c.expect("GET", topics+"/gone/partitions", "", 200, `"partitions":0`)
-	if _, answer := c.do("GET", topics, ""); strings.Contains(answer, "gone") {
-		t.Errorf("partitions came back: %s", answer)
-	}
-	c.expect("PUT", topics+"/gone/partitions", "2", 204, "")
-}
-
-func TestSubscriptions(t *testing.T) {
-	c := newCluster(t)
-	client := c.client()
-	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: "subs", DisableBatching: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.expect("PUT", topics+"/subs/subscription/audit", "", 204, "")
-	c.expect("PUT", topics+"/subs/subscription/audit", "", 409, "already exists")
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	for i := range 10 {
-		if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: fmt.Appendf(nil, "m%d", i), Properties: map[string]string{"n": fmt.Sprint(i)}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	backlog := func(want int) {
-		t.Helper()
-		c.expect("GET", topics+"/subs/stats", "", 200, fmt.Sprintf(`"msgBacklog":%d,`, want))
-	}
-	c.expect("GET", topics+"/subs/subscriptions", "", 200, `["audit"]`)
-	backlog(10)
-	c.expect("GET", topics+"/subs/subscription/audit/position/2", "", 200, "m1")
-	c.expect("GET", topics+"/subs/subscription/audit/position/99", "", 404, "Message not found")
-	c.expect("POST", topics+"/subs/subscription/audit/skip/3", "", 204, "")
-	backlog(7)
-	c.expect("POST", topics+"/subs/subscription/audit/skip_all", "", 204, "")
-	backlog(0)
-	c.expect("POST", topics+"/subs/subscription/audit/resetcursor/0", "", 204, "")
-	backlog(10)
-	last := c.expect("GET", topics+"/subs/lastMessageId", "", 200, `"entryId":9`)
-	c.expect("POST", topics+"/subs/subscription/audit/resetcursor", last, 204, "")
-	backlog(1)
-	c.expect("POST", topics+"/subs/subscription/nobody/skip_all", "", 404, "not found")
-	c.expect("DELETE", topics+"/subs", "", 412, "active producers/subscriptions")
-	c.expect("DELETE", topics+"/subs/subscription/audit", "", 204, "")
-	c.expect("DELETE", topics+"/subs/subscription/audit", "", 404, "not found")
-	c.expect("POST", topics+"/subs/terminate", "", 200, `"entryId":9`)
-	if _, err := producer.Send(ctx, &pulsar.ProducerMessage{Payload: []byte("late")}); err == nil {
-		t.Error("a terminated topic took a message")
-	}
-	c.expect("GET", topics+"/subs/internalStats", "", 200, `"state":"Terminated"`)
-	c.expect("DELETE", topics+"/subs?force=true", "", 204, "")
 }
 
 func TestBundlesSplitAndUnload(t *testing.T) {
