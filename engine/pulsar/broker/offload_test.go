@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -60,7 +59,7 @@ func TestConsumerReadsWhatOnlyTheMediumHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := 0
-	c.eventually("the sealed ledgers leave the bookies", func() bool {
+	waitUntil(t, "the sealed ledgers leave the bookies", func() bool {
 		for _, record := range broker.tracer.Drain(nil) {
 			if _, left := record.Data.(trace.PulsarLedgerDeletedFromBookies); left {
 				gone++
@@ -81,7 +80,7 @@ func TestConsumerReadsWhatOnlyTheMediumHas(t *testing.T) {
 	c.kill(owner)
 	next := c.client(c.brokers[3-owner].urls.pulsar)
 	var consumer pulsar.Consumer
-	c.eventually("the other broker serves the topic", func() bool { // not before the dead one's session ends
+	waitUntil(t, "the other broker serves the topic", func() bool { // not before the dead one's session ends
 		consumer, err = next.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "late", SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest})
 		return err == nil
 	})
@@ -103,19 +102,5 @@ func TestConsumerReadsWhatOnlyTheMediumHas(t *testing.T) {
 	}
 	if len(loaded.Offloaded) != len(stats.Ledgers)-1 || !loaded.Offloaded[0].DeletedFromBookies {
 		t.Errorf("the next owner found %+v", loaded.Offloaded)
-	}
-}
-
-// eventually waits for a condition.
-func (c *classroom) eventually(what string, holds func() bool) {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for !holds() {
-		select {
-		case <-ctx.Done():
-			c.t.Fatalf("not within a minute: %s", what)
-		case <-time.After(5 * time.Millisecond):
-		}
 	}
 }
