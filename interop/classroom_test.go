@@ -249,17 +249,17 @@ func (c *classroom) act(node, verb string) {
 // for seconds, and its clusters then hold elections besides.
 const patience = 3 * time.Minute
 
-// eventually waits until a condition holds; it fails the test with the last reason when it does not within the time.
-func eventually(t *testing.T, within time.Duration, condition func() error) {
+// eventually waits until a condition holds; it fails the test with the last reason when its patience ends.
+func eventually(t *testing.T, condition func() error) {
 	t.Helper()
-	deadline := time.Now().Add(within)
+	deadline := time.Now().Add(patience)
 	for {
 		err := condition()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %v", within, err)
+			t.Fatalf("not within %v: %v", patience, err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

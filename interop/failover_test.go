@@ -43,7 +43,7 @@ func (a *acknowledged) add(value string, err error) {
 func (a *acknowledged) awaitMore(t *testing.T, more int64) {
 	t.Helper()
 	target := a.count.Load() + more
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		if count := a.count.Load(); count < target {
 			a.mu.Lock()
 			defer a.mu.Unlock()
@@ -240,11 +240,11 @@ func TestKillPartitionLeader(t *testing.T) {
 			return nil
 		}
 	}
-	eventually(t, patience, leads(0))
+	eventually(t, leads(0))
 	killed := leader
 	c.act(fmt.Sprintf("kafka-%d", leader), "kill")
 	acked.awaitMore(t, 1000)
-	eventually(t, patience, leads(killed)) // the state runs a moment behind
+	eventually(t, leads(killed)) // the state runs a moment behind
 	c.act(fmt.Sprintf("kafka-%d", killed), "start")
 	acked.awaitMore(t, 500)
 	stop()
@@ -258,14 +258,14 @@ func TestKillPartitionLeader(t *testing.T) {
 func TestKillController(t *testing.T) {
 	c := up(t)
 	var controller int
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		if controller = c.world().State.Kafka.Controller.Broker; controller < 1 {
 			return fmt.Errorf("no controller is known")
 		}
 		return nil
 	})
 	c.act(fmt.Sprintf("kafka-%d", controller), "kill")
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		if now := c.world().State.Kafka.Controller.Broker; now == controller || now < 1 {
 			return fmt.Errorf("the controller is %d", now)
 		}
@@ -276,7 +276,7 @@ func TestKillController(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		_, err := kadm.NewClient(client).CreateTopic(t.Context(), 2, 2, nil, "after-the-controller")
 		return err
 	})
@@ -299,11 +299,11 @@ func TestKillBundleOwner(t *testing.T) {
 			return nil
 		}
 	}
-	eventually(t, patience, owns(""))
+	eventually(t, owns(""))
 	killed := owner
 	c.act(killed, "kill")
 	acked.awaitMore(t, 1000)
-	eventually(t, patience, owns(killed)) // the state runs a moment behind
+	eventually(t, owns(killed)) // the state runs a moment behind
 	stop()
 	acked.verify(t, pulsarReader(t, c, topic))
 }
@@ -323,7 +323,7 @@ func TestKillBookie(t *testing.T) {
 	bookie := world.Bookies[ensembles[len(ensembles)-1].Bookies[0]].Node
 	c.act(bookie, "kill")
 	acked.awaitMore(t, 1000)
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		world := c.world().State.Pulsar
 		after, newest := world.Ledgers[ledger], world.Topics[topic].Ledgers
 		// A ledger that was full just then is followed by one without the bookie: it has not been changed, and need not be.

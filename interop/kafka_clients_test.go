@@ -51,7 +51,7 @@ func TestKafkaClients(t *testing.T) {
 func readAgain(t *testing.T, c *classroom, topic string) {
 	t.Helper()
 	group := topic + "-group"
-	eventually(t, patience, func() error { // a member that did not say goodbye is one until its session has timed out
+	eventually(t, func() error { // a member that did not say goodbye is one until its session has timed out
 		return c.api(http.MethodPut, "kafka/groups/"+group+"/offsets", map[string]string{"topic": topic, "to": "earliest"}, nil)
 	})
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(c.kafka(), ",")...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()))
@@ -141,7 +141,7 @@ func awaitGroup(t *testing.T, c *classroom, group string) {
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		described, err := admin.DescribeGroups(t.Context(), group)
 		if err != nil {
 			return err

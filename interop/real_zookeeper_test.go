@@ -61,7 +61,7 @@ func realZooKeepers(t *testing.T, count int) (addresses []string, kill func(at i
 		})
 	}
 	for _, address := range addresses {
-		eventually(t, patience, func() error {
+		eventually(t, func() error {
 			if answer, err := fourLetterWord(address, "srvr"); err != nil || !strings.Contains(answer, "Mode:") {
 				return fmt.Errorf("it does not serve yet: %q, %v", answer, err)
 			}

@@ -24,8 +24,8 @@ func TestThePageShowsWhatClientsSee(t *testing.T) {
 	c := up(t)
 	runWorkloadThroughDeaths(t, c)
 	conn := connectZK(t, c)
-	eventually(t, patience, func() error { return compareZnodes(c, conn) })
-	eventually(t, patience, func() error { return compareKafka(t, c) })
+	eventually(t, func() error { return compareZnodes(c, conn) })
+	eventually(t, func() error { return compareKafka(t, c) })
 }
 
 func worldNow(c *classroom) (*world.State, error) {
@@ -74,7 +74,7 @@ func runWorkloadThroughDeaths(t *testing.T, c *classroom) {
 func progress(t *testing.T, c *classroom, more int64) {
 	t.Helper()
 	var goals []int64
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		var list struct{ Workloads []workload.Status }
 		if err := c.api(http.MethodGet, "workloads", nil, &list); err != nil {
 			return err

@@ -79,7 +79,7 @@ func (z *zkCli) events() (events []string) {
 
 func (z *zkCli) awaitEvents(count int) {
 	z.t.Helper()
-	eventually(z.t, patience, func() error {
+	eventually(z.t, func() error {
 		if events := z.events(); len(events) < count {
 			lines := z.lines()
 			return fmt.Errorf("%d events, waiting for %d; the last lines:\n%s", len(events), count, strings.Join(lines[max(0, len(lines)-60):], "\n"))
@@ -95,7 +95,7 @@ func (z *zkCli) run(command string) (output []string) {
 	const helpBegins, helpEnds = "ZooKeeper -server host:port", "Command not found: Command not found no-such-command"
 	printed := len(z.lines()) - 1
 	fmt.Fprintf(z.stdin, "%s\nno-such-command\n", command)
-	eventually(z.t, patience, func() error {
+	eventually(z.t, func() error {
 		if lines := z.lines(); !slices.Contains(lines[printed:], helpEnds) {
 			return fmt.Errorf("after %q zkCli has printed\n%s", command, strings.Join(lines[printed:], "\n"))
 		}
@@ -227,7 +227,7 @@ func normalized(lines []string) (same []string) {
 // serverOfSession asks every server by the word cons whether it has the session's connection.
 func serverOfSession(t *testing.T, servers []string, session string) (at int) {
 	t.Helper()
-	eventually(t, patience, func() error {
+	eventually(t, func() error {
 		for i, server := range servers {
 			if answer, err := fourLetterWord(server, "cons"); err == nil && strings.Contains(answer, "sid="+session+",") {
 				at = i
