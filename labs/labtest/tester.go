@@ -178,13 +178,15 @@ func nothingPassed(verdicts []lab.Verdict) string {
 	return ""
 }
 
+func anyPassed(verdicts []lab.Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v lab.Verdict) bool { return v.Verdict == lab.Passed })
+}
+
 func (t *tester) untouched(ctx context.Context, id string, result *Result) {
 	_, err := t.start(ctx, id, labs.Alone, "", true, result)
 	problem := ""
 	if err == nil {
-		_, problem, err = t.settled(ctx, id, labs.Alone, nothingPassed, func(verdicts []lab.Verdict) bool {
-			return slices.ContainsFunc(verdicts, func(v lab.Verdict) bool { return v.Verdict == lab.Passed })
-		})
+		_, problem, err = t.settled(ctx, id, labs.Alone, nothingPassed, anyPassed)
 	}
 	if err != nil {
 		problem = err.Error()
@@ -317,7 +319,7 @@ func (t *tester) writesOn(ctx context.Context, l *lab.Lab, student string, resul
 			cancel()
 		}
 	}
-	_, problem, err := t.settled(ctx, l.ID, student, passedSoFar(l, len(l.Tasks)), nil)
+	_, problem, err := t.settled(ctx, l.ID, student, passedSoFar(l, len(l.Tasks)), takenBack)
 	if err != nil {
 		problem = err.Error()
 	}
@@ -353,6 +355,12 @@ func passedAhead(l *lab.Lab, done int) func([]lab.Verdict) bool {
 		}
 		return false
 	}
+}
+
+// takenBack tells that a task has not passed, of those that had all passed: a cluster that does not answer is looked at again, but a student
+// must not see that even for a moment.
+func takenBack(verdicts []lab.Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v lab.Verdict) bool { return v.Verdict == lab.NotYet || v.Verdict == lab.Lost })
 }
 
 // mutants judges every recorded moment again with a condition turned round or dropped: one of them must come out otherwise than expected.
