@@ -123,6 +123,24 @@ func run(ctx context.Context, out io.Writer, chosen options, named []string) err
 	}
 	// The long ones first, so that at the end no classroom waits for another.
 	slices.SortStableFunc(list, func(a, b job) int { return b.minutes - a.minutes })
+	results, problems := work(ctx, out, chosen, list)
+	slices.SortFunc(results, func(a, b Result) int { return strings.Compare(a.Lab, b.Lab) })
+	if chosen.json {
+		problems = append(problems, json.NewEncoder(out).Encode(results))
+	} else {
+		print(out, results)
+	}
+	for _, result := range results {
+		if !result.Passed() {
+			problems = append(problems, errNotKept)
+			break
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// work tests labs in classrooms of their own, several at a time, or one after the other in the classroom that is named.
+func work(ctx context.Context, out io.Writer, chosen options, list []job) (results []Result, problems []error) {
 	queue := make(chan job, len(list))
 	for _, each := range list {
 		queue <- each
@@ -133,9 +151,7 @@ func run(ctx context.Context, out io.Writer, chosen options, named []string) err
 		workers = 1
 	}
 	var (
-		mu       sync.Mutex
-		results  []Result
-		problems []error
+		mu       sync.Mutex // guards what is returned
 		starting sync.Mutex // two classrooms must not choose the same ports
 		working  sync.WaitGroup
 	)
@@ -167,19 +183,7 @@ func run(ctx context.Context, out io.Writer, chosen options, named []string) err
 		})
 	}
 	working.Wait()
-	slices.SortFunc(results, func(a, b Result) int { return strings.Compare(a.Lab, b.Lab) })
-	if chosen.json {
-		problems = append(problems, json.NewEncoder(out).Encode(results))
-	} else {
-		print(out, results)
-	}
-	for _, result := range results {
-		if !result.Passed() {
-			problems = append(problems, errNotKept)
-			break
-		}
-	}
-	return errors.Join(problems...)
+	return results, problems
 }
 
 func testOne(ctx context.Context, room *classroom, each job, chosen options) (Result, error) {
