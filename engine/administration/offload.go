@@ -57,11 +57,19 @@ func (a *Administrator) OffloadTopic(ctx context.Context, wanted Offload) (Offlo
 		return Offloaded{}, sentence.Error(ErrConflict, "nothingToOffload",
 			"{doing}: there is nothing to offload. The ledger that takes the adds stays with the bookies; it is closed when it is full, or when the topic's bundle is unloaded", doing)
 	}
-	err = a.pulsar(ctx, http.MethodPut, path+"/offload", fmt.Sprintf(`{"ledgerId":%d,"entryId":0}`, stays), nil, doing)
-	if err != nil && !doneBefore(err, ErrConflict) { // it is under way: the broker that failed had begun it
+	offload := Offloaded{Topic: name, Ledger: stays}
+	if err := a.beginOffload(ctx, path+"/offload", offload, doing); err != nil {
 		return Offloaded{}, err
 	}
-	return a.awaitOffload(ctx, path+"/offload", Offloaded{Topic: name, Ledger: stays}, doing)
+	return a.awaitOffload(ctx, path+"/offload", offload, doing)
+}
+
+func (a *Administrator) beginOffload(ctx context.Context, path string, offload Offloaded, doing sentence.Sentence) error {
+	err := a.pulsar(ctx, http.MethodPut, path, fmt.Sprintf(`{"ledgerId":%d,"entryId":0}`, offload.Ledger), nil, doing)
+	if doneBefore(err, ErrConflict) {
+		return nil // it is under way: the broker that failed had begun it
+	}
+	return err
 }
 
 // firstThatStays is the ledger before which everything is offloaded: the newest ledgers stay as long as they have no more than keep bytes
@@ -91,6 +99,11 @@ func (a *Administrator) awaitOffload(ctx context.Context, path string, offload O
 		offload.Status = status.Status
 		switch status.Status {
 		case "RUNNING":
+		case "NOT_RUN": // the topic has another owner by now, which nobody has asked
+			if err := a.beginOffload(ctx, path, offload, doing); err != nil {
+				return offload, err
+			}
+			offload.Status = "RUNNING"
 		case "ERROR":
 			return offload, sentence.Error(nil, "couldNot", "{doing}: {why}", doing, status.LastError)
 		default:

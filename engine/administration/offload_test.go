@@ -2,8 +2,10 @@ package administration
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -72,5 +74,28 @@ func TestOffloadIsWaitedFor(t *testing.T) {
 	}
 	if _, err := admin.OffloadTopic(t.Context(), Offload{Topic: "orders", Keep: -1}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("keeping less than nothing: %v", err)
+	}
+}
+
+// A topic whose owner died meanwhile has one that knows nothing of the offload: it is asked, too.
+func TestOffloadIsAskedOfTheNextOwner(t *testing.T) {
+	status, asked := "NOT_RUN", 0
+	broker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/internalStats"):
+			w.Write([]byte(`{"ledgers":[{"ledgerId":1,"size":100},{"ledgerId":3,"size":5}]}`))
+		case r.Method == http.MethodPut:
+			if asked++; asked == 2 { // the first owner dies when it has been asked
+				status = "SUCCESS"
+			}
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			fmt.Fprintf(w, `{"status":%q,"lastError":""}`, status)
+		}
+	}))
+	defer broker.Close()
+	admin := New(func() Addresses { return Addresses{PulsarAdmin: []string{broker.URL}} })
+	if done, err := admin.OffloadTopic(t.Context(), Offload{Topic: "orders"}); err != nil || done.Status != "SUCCESS" || asked != 2 {
+		t.Errorf("%+v, %v, asked %d times", done, err, asked)
 	}
 }
