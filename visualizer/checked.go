@@ -22,7 +22,7 @@ const eventsChecked = 20_000
 type checkedRecords struct {
 	logger *slog.Logger
 
-	mu    sync.Mutex // never held while records are read: who takes them must not wait
+	mu    sync.Mutex // never held while records are sorted and read: who takes them must not wait
 	kept  int
 	lanes map[string][]*checkedRecord // by kind and topic, oldest first
 
@@ -81,6 +81,7 @@ func laneOf(record *trace.Record) string {
 // after returns those that follow n, oldest first.
 func (c *checkedRecords) after(n uint64) []observe.Event {
 	records := c.keptAfter(n)
+	slices.SortFunc(records, func(a, b *checkedRecord) int { return cmp.Compare(a.n, b.n) })
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	events := make([]observe.Event, 0, len(records))
@@ -92,6 +93,7 @@ func (c *checkedRecords) after(n uint64) []observe.Event {
 	return events
 }
 
+// keptAfter returns those that follow n, lane by lane.
 func (c *checkedRecords) keptAfter(n uint64) (records []*checkedRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +101,6 @@ func (c *checkedRecords) keptAfter(n uint64) (records []*checkedRecord) {
 		from, _ := slices.BinarySearchFunc(lane, n+1, func(record *checkedRecord, n uint64) int { return cmp.Compare(record.n, n) })
 		records = append(records, lane[from:]...)
 	}
-	slices.SortFunc(records, func(a, b *checkedRecord) int { return cmp.Compare(a.n, b.n) })
 	return records
 }
 
