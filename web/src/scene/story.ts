@@ -46,6 +46,8 @@ const REFUSAL_AGAIN_MS = 10_000;
  */
 export class Story {
   private sentences: Sentence[] = [];
+  /** How many sentences have made room for newer ones. */
+  dropped = 0;
   private replicated = new Set<string>();
   /** By partition, the leader and epoch that were told last: a new controller says again what has not changed. */
   private leaders = new Map<string, string>();
@@ -70,8 +72,14 @@ export class Story {
     if (record.kind === 'ensemble.sessionEnded') nameClient(sentence, this.clients.get(record.data.session));
     if (record.kind === 'node.stopped' || record.kind === 'node.paused') this.noteHeld(sentence, record, state);
     this.sentences.push(sentence);
-    if (this.sentences.length > KEPT * 1.2) this.sentences = this.sentences.slice(-KEPT);
+    if (this.sentences.length > KEPT * 1.2) this.keep(this.sentences);
     return sentence;
+  }
+
+  /** Keeps the newest of these. */
+  private keep(sentences: Sentence[]): void {
+    this.dropped += Math.max(0, sentences.length - KEPT);
+    this.sentences = sentences.slice(-KEPT);
   }
 
   private noteHeld(sentence: Sentence, { node, time }: TypedRecord, state: State): void {
@@ -86,7 +94,8 @@ export class Story {
 
   /** Puts an earlier story in front of this one. */
   prepend(earlier: Story): void {
-    this.sentences = [...earlier.sentences, ...this.sentences].slice(-KEPT);
+    this.dropped += earlier.dropped;
+    this.keep([...earlier.sentences, ...this.sentences]);
   }
 
   /** Begins anew from a snapshot: who leads and whose the sessions are is known from its state. */
@@ -102,6 +111,7 @@ export class Story {
 
   private clear(): void {
     this.sentences = [];
+    this.dropped = 0;
     this.replicated.clear();
     this.leaders.clear();
     this.refused.clear();

@@ -5,7 +5,9 @@ import { beginningOf } from './beginning';
 import { History } from './history.svelte';
 import { Telling } from './telling';
 
-const record = (n: number): WireRecord => ({ n, run: 'r', node: `kafka-${n}`, seq: n, at: new Date(1_770_000_000_000 + n).toISOString(), kind: 'node.ready', data: {} }) as WireRecord;
+const notable = (n: number): WireRecord => ({ n, run: 'r', node: `kafka-${n}`, seq: n, at: new Date(1_770_000_000_000 + n).toISOString(), kind: 'node.ready', data: {} }) as WireRecord;
+/** Of twenty, one is notable. */
+const record = (n: number): WireRecord => (n % 20 === 0 ? notable(n) : ({ ...notable(n), kind: 'ensemble.commitAdvanced' } as WireRecord));
 const state = () => ({ ...emptyState(), dropped: { earlier: 1 } }); // not the state of the beginning
 
 /** A server that has a state after every ten thousandth record, and hands out as many records as are asked for. */
@@ -17,7 +19,7 @@ function serve(fails: (path: string) => boolean = () => false): string[] {
     const url = new URL(path, 'http://localhost');
     if (url.pathname.endsWith('/notable')) {
       const upTo = Number(url.searchParams.get('upTo'));
-      const answer = { records: [10, 20, upTo, upTo + 1].map((n) => ({ record: record(n), names: { role: 'kafka' } })), dropped: 3 };
+      const answer = { records: [10, 20, upTo, upTo + 1].map((n) => ({ record: notable(n), names: { role: 'kafka' } })), dropped: 3 };
       return Promise.resolve(new Response(JSON.stringify(answer), { status: 200 }));
     }
     const from = Number(url.searchParams.get('from'));
@@ -85,6 +87,19 @@ describe('what happened before a page was opened', () => {
     expect(telling.told.map(({ n }) => n).slice(0, 4)).toEqual([10, 20, 1_970_000, telling.story.all[0]!.n]);
     expect(telling.toldUpTo(15).sentences.map(({ n }) => n)).toEqual([10]);
     expect(grown).toHaveBeenCalledTimes(2);
+  });
+
+  it('is told without a gap: what the story keeps no longer, nobody tells of the time before that', async () => {
+    serve();
+    const { telling, frame, history } = late(2_000_123);
+    await history.fetch(frame);
+    expect(telling.earlier.sentences.length).toBe(3);
+    const kept = telling.story.all.length;
+    expect(telling.append(Array.from({ length: 1000 }, (_, index) => notable(2_000_124 + index)))).toBe(1000);
+    expect(telling.story.dropped).toBeGreaterThan(0);
+    expect(telling.earlier).toEqual({ sentences: [], dropped: 3 + 3 + telling.story.dropped });
+    expect(telling.story.all.length + telling.story.dropped).toBe(kept + 1000);
+    expect(telling.told[0]).toBe(telling.story.all[0]);
   });
 
   it('is told even where the part before the page could not be fetched, and not asked for where all is at hand', async () => {

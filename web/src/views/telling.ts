@@ -6,7 +6,13 @@ import { TraceStore, type StoreLimits } from '../trace/store';
 import type { WireNotableRecords } from '../trace/events.gen';
 import type { Records, SnapshotFrame, State } from '../trace/types';
 
-const NOTHING_EARLIER: Telling['earlier'] = { sentences: [], dropped: 0 };
+/** What is told without its records, and how many older sentences nobody keeps. */
+interface Earlier {
+  sentences: readonly Sentence[];
+  dropped: number;
+}
+
+const NOTHING_EARLIER: Earlier = { sentences: [], dropped: 0 };
 
 /** A trace with all that is folded from its records: the live one, or a recorded run. */
 export class Telling {
@@ -14,8 +20,7 @@ export class Telling {
   readonly story = new Story();
   invariants = new Invariants();
   series = new Series();
-  /** What the story tells of the run before its own beginning: the sentences without the records, and how many older ones nobody keeps. */
-  earlier: { sentences: readonly Sentence[]; dropped: number } = NOTHING_EARLIER;
+  private before = NOTHING_EARLIER;
   /** The story tells of the records after this one. */
   toldFrom = 0;
   /** The story has changed since somebody last looked. */
@@ -32,7 +37,7 @@ export class Telling {
     this.invariants = new Invariants();
     this.invariants.begin(frame.state);
     this.series = new Series();
-    this.earlier = NOTHING_EARLIER;
+    this.before = NOTHING_EARLIER;
     this.toldFrom = frame.n;
     this.changed = true;
   }
@@ -43,13 +48,23 @@ export class Telling {
     this.changed = true;
   }
 
+  set earlier(earlier: Earlier) {
+    this.before = earlier;
+  }
+
+  /** What is told of the run before the story's own beginning. Once the story has lost some of its own it is nothing: a list has no gap. */
+  get earlier(): Earlier {
+    const { sentences, dropped } = this.before;
+    return this.story.dropped === 0 ? this.before : { sentences: [], dropped: dropped + sentences.length + this.story.dropped };
+  }
+
   /** All that is told, oldest first. */
   get told(): Sentence[] {
     return [...this.earlier.sentences, ...this.story.all];
   }
 
   /** What is told of the run up to a record, for a part of it that begins there. */
-  toldUpTo(n: number): Telling['earlier'] {
+  toldUpTo(n: number): Earlier {
     return { sentences: this.told.filter((sentence) => sentence.n <= n), dropped: this.earlier.dropped };
   }
 
